@@ -89,15 +89,15 @@ choose_service(const struct search *search, const char *wanted)
         struct fxt_string name = pool_string(pool, version->service);
         if (wanted != NULL && !fxt_string_is(name, wanted)) continue;
         if (found != STRING_NONE && found != version->service) {
-            fprintf(stderr, "vm-trace: diff: there are traces of %s and %s: choose one with --service=NAME\n",
+            message("diff: there are traces of %s and %s: choose one with --service=NAME",
                     pool_string(pool, found).ptr, name.ptr);
             return STRING_NONE;
         }
         found = version->service;
     }
     if (found == STRING_NONE)
-        fprintf(stderr, "vm-trace: diff: there are no traces of %s%s with a version\n",
-                wanted ? "the service " : "a service", wanted ? wanted : "");
+        message("diff: there are no traces of %s%s with a version", wanted ? "the service " : "a service",
+                wanted ? wanted : "");
     return found;
 }
 
@@ -120,8 +120,7 @@ choose(struct deploy *deploy, const struct search *search, const char *service, 
     uint32_t before = latest_before(search, chosen, new->deployed_ns);
     const char *name = pool_string(pool, chosen).ptr, *version = pool_string(pool, new->version).ptr;
     if (before == ROW_NONE) {
-        fprintf(stderr, "vm-trace: diff: %s has only the version %s here: there is nothing to compare\n", name,
-                version);
+        message("diff: %s has only the version %s here: there is nothing to compare", name, version);
         return STATUS_USAGE;
     }
     const struct version *old = row_table_at(&search->versions, before);

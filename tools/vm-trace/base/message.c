@@ -1,6 +1,9 @@
 /* message.c - see message.h */
+#define _GNU_SOURCE /* vasprintf */
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/escape.h"
@@ -14,11 +17,24 @@ print_file_name(FILE *out, const char *file)
 }
 
 void
+message(const char *format, ...)
+{
+    char *text;
+    va_list args;
+    va_start(args, format);
+    int len = vasprintf(&text, format, args);
+    va_end(args);
+    if (len < 0) return;
+    fputs("vm-trace: ", stderr);
+    print_escaped(stderr, text_of(text));
+    putc('\n', stderr);
+    free(text);
+}
+
+void
 file_message(const char *file, const char *text)
 {
-    fputs("vm-trace: ", stderr);
-    print_file_name(stderr, file);
-    fprintf(stderr, ": %s\n", text);
+    message("%s: %s", strcmp(file, "-") == 0 ? "standard input" : file, text);
 }
 
 enum status

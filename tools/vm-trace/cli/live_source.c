@@ -63,7 +63,7 @@ open_memory(struct live_source *source, bool may_start)
     free(text);
     if (!answered) return false;
     if (!on && !may_start) {
-        fprintf(stderr, "vm-trace: process %s records nothing: vm-trace start makes it\n", source->name);
+        message("process %s records nothing: vm-trace start makes it", source->name);
         return false;
     }
     strcpy(source->folder, "/tmp/vm-trace-XXXXXX");

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/escape.h"
+#include "base/message.h"
 #include "cli/options.h"
 #include "render/document.h"
 
@@ -20,9 +20,7 @@ struct options common_options = {
 bool
 option_wrong(const struct cli_option *option, const char *what, const char *text)
 {
-    fprintf(stderr, "vm-trace: --%s takes %s, not ", option->name, what);
-    print_escaped(stderr, text_of(text));
-    fputc('\n', stderr);
+    message("--%s takes %s, not %s", option->name, what, text);
     return false;
 }
 
@@ -99,12 +97,29 @@ take_format(const struct cli_option *option, const char *text)
     return option_wrong(option, "text, json, markdown or csv", text);
 }
 
+/* As getopt would, but for what is in `word`, the argument that it has read last. */
+static void
+print_wrong(int code, const struct cli_option *options, const char *word)
+{
+    if (optopt != 0 && optopt < FIRST_CODE) {
+        message(code == ':' ? "option '-%c' requires an argument" : "unrecognized option '-%c'", optopt);
+        return;
+    }
+    if (optopt != 0) {
+        message(code == ':' ? "option '%s' requires an argument" : "option '%s' takes no argument", word);
+        return;
+    }
+    unsigned possible = 0;
+    for (; options->name != NULL; options++) possible += strncmp(options->name, word + 2, strcspn(word + 2, "=")) == 0;
+    message(possible > 1 ? "option '%s' is ambiguous" : "unrecognized option '%s'", word);
+}
+
 int
 options_read(const struct cli_option *options, bool stop_at_argument, int argc, char **argv)
 {
     struct option long_options[OPTIONS_MAX + 2] = {{"help", no_argument, NULL, 'h'}};
-    char letters[2 * OPTIONS_MAX + 3] = "+h";
-    char *letter = letters + 2;
+    char letters[2 * OPTIONS_MAX + 4] = "+:h";
+    char *letter = letters + 3;
     for (int i = 0; i < OPTIONS_MAX && options[i].name != NULL; i++) {
         bool takes = options[i].argument != NULL;
         long_options[i + 1] =
@@ -113,12 +128,13 @@ options_read(const struct cli_option *options, bool stop_at_argument, int argc, 
         *letter++ = options[i].letter;
         if (takes) *letter++ = ':';
     }
-    argv[0] = (char *)"vm-trace"; /* getopt begins its messages with this */
+    opterr = 0;
     for (;;) {
         int code = getopt_long(argc, argv, letters + (stop_at_argument ? 0 : 1), long_options, NULL);
         if (code == -1) return optind;
         if (code == 'h') return OPTIONS_HELP;
-        if (code == '?') return OPTIONS_WRONG;
+        if (code == '?' || code == ':') print_wrong(code, options, argv[optind - 1]);
+        if (code == '?' || code == ':') return OPTIONS_WRONG;
         const struct cli_option *option = options;
         if (code >= FIRST_CODE) option += code - FIRST_CODE;
         else while (option->letter != code) option++;

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/message.h"
 #include "db/database.h"
 
 enum { LEAST_SQL_BYTES = 4 << 20 }; /* SQLite sorts and groups any number of rows in temporary files */
@@ -34,7 +35,7 @@ database_open(struct model *model, size_t memory_bytes, sqlite3 **db_out)
     }
     limit_sqlite(reader_budget(model->reader));
     if (sqlite3_open(":memory:", db_out) == SQLITE_OK && tables_register(*db_out, model) == SQLITE_OK) return status;
-    fprintf(stderr, "vm-trace: %s\n", database_error(*db_out));
+    message("%s", database_error(*db_out));
     return STATUS_CANNOT_READ;
 }
 

@@ -292,7 +292,7 @@ metrics_labels_p(const char *text)
         if (at[0] != '=' || at[1] != '"') return false;
         for (at += 2; *at != '"'; at++) {
             if (*at == '\\' && at[1] != '\0') at++;
-            if (*at == '\0' || *at == '\n') return false;
+            if (iscntrl((unsigned char)*at)) return false;
         }
         at++;
         if (*at == ',' && at[1] != '\0') at++;

@@ -8,7 +8,6 @@
 #include "analysis/annotated_source.h"
 #include "analysis/annotation.h"
 #include "analysis/source_match.h"
-#include "base/escape.h"
 #include "base/xalloc.h"
 #include "cli/command.h"
 #include "render/annotated.h"
@@ -20,13 +19,10 @@ static enum document_format format = FORMAT_TEXT;
 static const char *table_id;
 static uint64_t context = 2;
 
-/* "vm-trace: annotate: SOURCE: text" */
 static void
 print_about(const char *source, const char *text)
 {
-    fputs("vm-trace: annotate: ", stderr);
-    print_escaped(stderr, text_of(source));
-    fprintf(stderr, ": %s\n", text);
+    message("annotate: %s: %s", source, text);
 }
 
 /* Chooses the files of the trace that the sources are. */

@@ -7,7 +7,6 @@
 #include "analysis/event_args.h"
 #include "analysis/glob.h"
 #include "analysis/version_history.h"
-#include "base/escape.h"
 #include "base/row_table.h"
 #include "base/xalloc.h"
 #include "cli/command.h"
@@ -324,12 +323,9 @@ fill_document(struct history *history, struct document *document)
 static enum status
 print_no_match(const struct history *history)
 {
-    char glob[200];
-    fprintf(stderr, "vm-trace: history: no ISEQ or exit matches %s; ",
-            escape_into(glob, sizeof glob, text_of(history->glob.pattern)));
-    fprintf(stderr, history->versions.count > 0
-                        ? "vm-trace report lists methods, and a glob such as '*name*' matches part of a name\n"
-                        : "history needs a trace with --zjit-trace-compiles and --zjit-trace-invalidation\n");
+    message("history: no ISEQ or exit matches %s; %s", history->glob.pattern, history->versions.count > 0
+            ? "vm-trace report lists methods, and a glob such as '*name*' matches part of a name"
+            : "history needs a trace with --zjit-trace-compiles and --zjit-trace-invalidation");
     return STATUS_USAGE;
 }
 

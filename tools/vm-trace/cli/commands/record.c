@@ -101,12 +101,12 @@ show_page(const struct options *options, int count, char **traces)
     if (page_file_write(&page, options, count, traces) < STATUS_USAGE) {
         const char *browser = getenv("BROWSER");
         const char *opener = browser != NULL && *browser != '\0' ? browser : "xdg-open";
-        fprintf(stderr, "vm-trace: the page is %s\n", path);
+        message("the page is %s", path);
         fflush(NULL);
         pid_t pid = fork();
         if (pid == 0) {
             execlp(opener, opener, path, (char *)NULL);
-            fprintf(stderr, "vm-trace: %s cannot be run: %s; open the page in a browser\n", opener, strerror(errno));
+            message("%s cannot be run: %s; open the page in a browser", opener, strerror(errno));
             _exit(NOT_FOUND);
         }
         while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR) continue;
@@ -183,16 +183,10 @@ check_ruby(const char *command)
     struct ruby_version version = {.traced = true};
     bool known = ruby != NULL && ruby_ask(ruby, &version);
     if (known && !version.traced) {
-        fputs("vm-trace: record: ", stderr);
-        print_escaped(stderr, text_of(ruby));
-        fprintf(stderr, " (%s) has no tracer: `make` in a clone of vm_trace builds a Ruby that has one, to be named"
-                " here instead\n", version.description);
+        message("record: %s (%s) has no tracer: `make` in a clone of vm_trace builds a Ruby that has one, to be named"
+                " here instead", ruby, version.description);
     }
-    if (known && version.traced && !quiet) {
-        fprintf(stderr, "vm-trace: recording %s to ", version.description);
-        print_escaped(stderr, text_of(folder.name));
-        fputc('\n', stderr);
-    }
+    if (known && version.traced && !quiet) message("recording %s to %s", version.description, folder.name);
     free(ruby);
     return version.traced;
 }
@@ -201,11 +195,9 @@ static void
 say_no_trace(const char *command, int status)
 {
     if (WIFSIGNALED(status) || (WIFEXITED(status) && WEXITSTATUS(status) != 0)) return; /* it has said why */
-    fputs("vm-trace: record: ", stderr);
-    print_escaped(stderr, text_of(command));
-    fputs(delay_ns > 0 ? " ended before the trace began (--delay), or" : "", stderr);
-    fputs(" ran no Ruby that has the tracer (`ruby -e 'p RubyVM::Trace'` tells), or its options name another file"
-          " for the trace\n", stderr);
+    message("record: %s%s ran no Ruby that has the tracer (`ruby -e 'p RubyVM::Trace'` tells), or its options name"
+            " another file for the trace", command,
+            delay_ns > 0 ? " ended before the trace began (--delay), or" : "");
 }
 
 static enum status
@@ -223,9 +215,7 @@ run_program(const struct options *options, char **arguments)
     int error = errno, status;
     if (pid < 0) {
         live_line_end();
-        fputs("vm-trace: record: ", stderr);
-        print_escaped(stderr, text_of(arguments[0]));
-        fprintf(stderr, " cannot be run: %s\n", strerror(error));
+        message("record: %s cannot be run: %s", arguments[0], strerror(error));
         program_window_close(&window);
         trace_folder_discard(&folder);
         exit(error == ENOENT ? NOT_FOUND : CANNOT_RUN);

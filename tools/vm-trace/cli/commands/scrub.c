@@ -10,7 +10,6 @@
 #include <zlib.h>
 
 #include "analysis/scrub_text.h"
-#include "base/escape.h"
 #include "base/map.h"
 #include "base/output_file.h"
 #include "base/xalloc.h"
@@ -32,10 +31,7 @@ take_compression(const struct cli_option *option, const char *text)
         if (strcmp(text, kinds[i]) == 0) compression = kinds[i];
     }
     if (strcmp(text, compression) == 0) return true;
-    fprintf(stderr, "vm-trace: --%s takes gzip, zstd or none, not ", option->name);
-    print_escaped(stderr, text_of(text));
-    fputc('\n', stderr);
-    return false;
+    return option_wrong(option, "gzip, zstd or none", text);
 }
 
 struct scrubbing {
@@ -53,9 +49,7 @@ take_pattern(const struct cli_option *option, const char *text)
 {
     const char *why = scrub_add_pattern(&scrub, text);
     if (why == NULL) return true;
-    fprintf(stderr, "vm-trace: --%s: ", option->name);
-    print_escaped(stderr, text_of(text));
-    fprintf(stderr, ": %s\n", why);
+    message("--%s: %s: %s", option->name, text, why);
     return false;
 }
 

@@ -247,7 +247,7 @@ run(const struct options *options, int argument_count, char **arguments)
     }
     if (screen_begin()) show_on_screen(options);
     else print_all(options);
-    if (!live_source_runs(&top.source)) fprintf(stderr, "vm-trace: process %s has ended\n", arguments[0]);
+    if (!live_source_runs(&top.source)) message("process %s has ended", arguments[0]);
     if (top.report != NULL) report_free(top.report);
     free(top.problem);
     live_source_close(&top.source);
