@@ -794,6 +794,22 @@ class TestReport < Minitest::Test
     assert_equal [["GuardType(Fixnum)", "1"], ["NoProfileSend", "1"], ["say \"hello\", twice", "1"]], by_reason.map { |row| [row["reason"], row["count"]] }
   end
 
+  # For spreadsheets: texts that are no formula, numbers that are numbers. JSON has what the trace has.
+  def test_csv_has_no_formulas
+    names = ["=1+1", "+a", "-a", "@a", "\uff1d1", "\uff0da", "'=a", " =a", "a=1", "\t=1", "\r=1", "\n=1", "\uff3d1", "\uff411", "7"]
+    trace = trace_of(*names.map.with_index { |name, i| [name, names.size - i, "send"] })
+    rows = JSON.parse(report(trace, "--format=json", "--top=99").out)["exits_by_reason"]["rows"]
+    assert_equal names.sort, rows.map { |row| row["reason"] }.sort
+    [%w[--format=csv], %w[--format=csv --table=exits_by_reason]].each do |options|
+      table = CSV.parse(report(trace, *options, "--top=99").out, headers: true)
+      found = table.select { |row| [nil, "exits_by_reason"].include?(row["table"]) }.map { |row| row["reason"] }
+      escaped = names.map { |name| name.sub(/\A[\t\r\n]/, "\t" => "\\t", "\r" => "\\r", "\n" => "\\n") }
+      assert_equal escaped.map { |name| name.sub(/\A(?=[-=+@\uff1d\uff0d])/, "'") }.sort, found.sort
+      counts = table.flat_map { |row| row.to_h.slice("count", "first_ns", "last_ns").values.compact }
+      assert_empty counts.grep_v(/\A-?\d+\z/)
+    end
+  end
+
   def test_cut_trace_is_reported_up_to_there_with_status_1
     result = report(OurTrace.new.build.bytes[0..-9])
     assert_equal 1, result.status

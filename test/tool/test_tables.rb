@@ -18,6 +18,10 @@ class TestTables < Minitest::Test
   def text_of(path) = Zlib.gunzip(File.binread(path)).force_encoding("UTF-8")
   def csv(path) = CSV.parse(text_of(path), headers: true).map(&:to_h)
   def rows(table) = Dir["#{@dir}/out/#{table}/*/*/*.csv.gz"].sort.flat_map { |path| csv(path) }
+  def ndjson(table)
+    Dir["#{@dir}/out/#{table}/*/*/*.ndjson.gz"].sort.flat_map { |path| text_of(path).lines.map { |line| JSON.parse(line) } }
+  end
+
   def write(name, trace)
     "#{@dir}/#{name}".tap { |path| File.binwrite(path, trace.is_a?(String) ? trace : trace.bytes) }
   end
@@ -174,15 +178,28 @@ class TestTables < Minitest::Test
     end
   end
 
+  # A mark for spreadsheets, as in `report --format=csv`, would be a part of the text for a database.
+  def test_texts_that_begin_like_formulas_stay
+    names = ["=1+1", "+a", "-a", "@a", "'=a"]
+    file = write("formulas.fxt", OurTrace.new.tap { |trace| trace.exits.first(4).zip(names) { |exit, name| exit[:name] = name } }.build)
+    %w[csv ndjson].each do |format|
+      export("--table-format=#{format}", file)
+      found = format == "csv" ? rows("events") : ndjson("events")
+      assert_equal names.first(4), found.map { |row| row["name"] } & names, format
+    end
+    assert_includes tool("report", "--format=csv", file).out, %("'=1+1")
+    found = query("SELECT DISTINCT name FROM slice", file).map { |row| row["name"] }
+    assert_equal names.first(4), found & names
+    assert_includes tool("query", file, "SELECT name FROM slice").out.lines(chomp: true), '"=1+1"'
+  end
+
   def test_ndjson_has_the_same_rows
     FIXTURES.each do |file|
       export(file)
       as_csv = TABLES.to_h { |table| [table, rows(table)] }
       export("--table-format=ndjson", file)
       TABLES.each do |table|
-        found = Dir["#{@dir}/out/#{table}/*/*/*.ndjson.gz"].sort.flat_map do |path|
-          text_of(path).lines.map { |line| JSON.parse(line) }
-        end
+        found = ndjson(table)
         assert_equal as_csv[table].size, found.size, file
         next if file.end_with?("threads.fxt") # bytes that are not UTF-8
         as_csv[table].zip(found) do |one, other|

@@ -1,4 +1,5 @@
 /* escape.c - see escape.h */
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/escape.h"
@@ -119,10 +120,10 @@ print_json(FILE *out, struct fxt_string string)
     putc('"', out);
 }
 
+/* Behind the first quote. */
 static void
 print_quoted(FILE *out, struct fxt_string string, void (*print)(FILE *out, struct fxt_string string))
 {
-    putc('"', out);
     for (const char *quote; (quote = memchr(string.ptr, '"', string.len)) != NULL;) {
         uint32_t len = (uint32_t)(quote - string.ptr);
         print(out, (struct fxt_string){.ptr = string.ptr, .len = len});
@@ -137,6 +138,24 @@ print_quoted(FILE *out, struct fxt_string string, void (*print)(FILE *out, struc
 void
 print_csv(FILE *out, struct fxt_string string)
 {
+    putc('"', out);
+    print_quoted(out, string, print_escaped);
+}
+
+/* Also in the full width of East Asian keyboards. A tab or a line end, which some skip, is escaped. */
+static bool
+begins_formula(struct fxt_string string)
+{
+    uint32_t first = 0;
+    if (string.len > 0) utf8_decode(string.ptr, string.len, &first);
+    if (first > 0xff00 && first < 0xff5f) first -= 0xff00 - 0x20;
+    return first == '=' || first == '+' || first == '-' || first == '@';
+}
+
+void
+print_csv_cell(FILE *out, struct fxt_string string)
+{
+    fputs(begins_formula(string) ? "\"'" : "\"", out);
     print_quoted(out, string, print_escaped);
 }
 
@@ -159,5 +178,6 @@ print_escaped_ascii(FILE *out, struct fxt_string string)
 void
 print_csv_data(FILE *out, struct fxt_string string)
 {
+    putc('"', out);
     print_quoted(out, string, print_escaped_ascii);
 }

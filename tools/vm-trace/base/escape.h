@@ -28,6 +28,9 @@ void print_json(FILE *out, struct fxt_string string);
 /* Prints a quoted CSV field, escaped as for people. */
 void print_csv(FILE *out, struct fxt_string string);
 
+/* Likewise for spreadsheets: a text that they would take for a formula begins with an apostrophe. */
+void print_csv_cell(FILE *out, struct fxt_string string);
+
 /* Likewise for programs only: well-formed characters above U+007F stay as they are, also those that
  * a terminal may take for commands. */
 void print_csv_data(FILE *out, struct fxt_string string);

@@ -1,7 +1,7 @@
 /* document_data.c - prints a document for programs, as JSON or CSV.
  *
  * Numbers are written in full. Times and durations are whole nanoseconds, shares are fractions of
- * 1.
+ * 1. People open CSV in spreadsheets, so a text that would be a formula there has a mark; a number has none.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -113,7 +113,7 @@ static void
 put_csv_cell(const struct column *column, const struct cell *cell)
 {
     if (!cell->present) return;
-    if (column->kind == COLUMN_TEXT) print_csv(stdout, cell->text);
+    if (column->kind == COLUMN_TEXT) print_csv_cell(stdout, cell->text);
     else if (column->kind == COLUMN_RATE) put_rate(cell->rate, " ");
     else put_number(column, cell);
 }
