@@ -1,5 +1,6 @@
 #!/bin/sh
-# Records a command some times and compares it with a baseline: exit status 1 if it grew more than the limits allow.
+# Records a command some times and compares it with a baseline: exit status 1 if it grew more than the limits allow,
+# 5 if a trace is damaged.
 #   compare.sh BASELINE COMMAND [ARGUMENT]...    without a folder BASELINE, these recordings become it
 # LIMITS: options of vm-trace diff. RUNS: how often (default 3: chance alone finds a difference once in ten).
 # The results are in build/vm-trace: comment.md and junit.xml.

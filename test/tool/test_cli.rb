@@ -17,7 +17,7 @@ class TestCli < Minitest::Test
     [%w[--help], %w[-h], %w[help]].each do |args|
       result = tool(*args)
       assert_match(/^  report .*\n  history .*\n  annotate .*\n  info .*\n  check .*\n  dump .*\n  query /, result.out)
-      assert_match(/^Exit status: 0 .*; 1 .*; 2 .*;\s3 .*;\s4 /m, result.out)
+      assert_match(/^Exit status: 0 .*; 1 .*; 2 .*;\s3 .*;\s4 .*1 .*;\s5 /m, result.out)
       assert_empty result.err
       assert_equal 0, result.status
     end

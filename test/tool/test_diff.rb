@@ -247,6 +247,19 @@ class TestDiff < Minitest::Test
     end
   end
 
+  # CI must tell a regression from a file that it cannot trust.
+  def test_status_of_damaged_traces
+    before, after = runs(100), runs(200)
+    raw = ->(bytes) { FxtBuilder.new(magic: false).tap { |builder| builder.raw(bytes) } }
+    damaged = [raw[after[0].bytes[0..-9]]]
+    assert_equal [0, 1, 5, 5], [compare(before, after), compare(before, after, "--fail-over=50"),
+                                compare(before, damaged), compare(before, damaged, "--fail-over=50")].map(&:status)
+    result = compare(before, damaged, "--fail-over=50")
+    assert_match(/the file is truncated.*more than --fail-over=50/m, result.err)
+    assert_equal 2, compare(before, damaged, "--table=none").status
+    assert_equal 4, compare(before, raw["no trace, but long enough"]).status
+  end
+
   def test_wrong_options
     { "--normalize=hour" => /takes run, second or none, not hour/, "--map=x" => /takes OLD=NEW, not x/, "--map==x" => /takes OLD=NEW/,
       "--fail-over=x" => /takes a number of percent/, "--fail-over=-1" => /takes a number of percent/,

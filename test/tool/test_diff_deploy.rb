@@ -90,7 +90,7 @@ class TestDiffDeploy < Minitest::Test
     process("d", :none, 9, { OLD => 1 })
     File.write("#{@dir}/e.fxt", "no trace")
     result = diff
-    assert_equal 1, result.status
+    assert_equal 5, result.status
     assert_equal 3, result.err.scan(/fxt: names no version of a service/).size
     assert_includes result.err, "vm-trace: diff: 3 of 5 traces skipped\n"
     assert_match(/^  B +shop 2: 1 process$/, result.out)

@@ -43,9 +43,10 @@ static const char folders[] = "A folder stands for the traces in it (*.fxt).\n";
 
 static const char statuses[] =
     "Exit status: 0 success; 1 the trace has faults or is truncated (the tool used what it\n"
-    "could read), or diff found more growth than --fail-over allows; 2 wrong usage or wrong\n"
-    "SQL; 3 a file cannot be read or written, or a program cannot be reached; 4 a file is\n"
-    "not a Fuchsia trace. Of several files the worst status counts.\n";
+    "could read); 2 wrong usage or wrong SQL; 3 a file cannot be read or written, or a program\n"
+    "cannot be reached; 4 a file is not a Fuchsia trace. Of several files the worst status\n"
+    "counts. Of diff: 1 more growth than --fail-over allows; 5 a trace has faults or was\n"
+    "skipped, whatever grew.\n";
 
 static void
 print_help(FILE *out)

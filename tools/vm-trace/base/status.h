@@ -8,6 +8,7 @@ enum status {
     STATUS_USAGE = 2,
     STATUS_CANNOT_READ = 3,
     STATUS_NOT_A_TRACE = 4,
+    STATUS_DIFF_FAULTS = 5, /* of diff, whose 1 is a limit that is exceeded */
 };
 
 /* Of several files the worst status counts. */
