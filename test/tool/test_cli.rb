@@ -139,6 +139,56 @@ class TestCli < Minitest::Test
     end
   end
 
+  # What the recorder, a fork, a second recording of one process, the spool, scrub and merge call their files.
+  TRACE_NAMES = %w[7.fxt 7.fxt.gz 7.fxt.zst 7.fxt.1234 7.fxt.2.1234 7.fxt.1234.gz a-7-20261126T221504-1-time.fxt.zst b.fxt.d.fxt].freeze
+  OTHER_NAMES = %w[notes.fxt.md 7.fxt.saving-1234 7.fxt~ 7.fxt.bak 7.fxt.gz.part 7.fxtx .7.fxt 7.fxt.csv 7.fxt. 7.fxt.12a fxt].freeze
+
+  def test_only_what_is_named_as_a_trace_is_one
+    Dir.mktmpdir do |dir|
+      OTHER_NAMES.each { |name| File.write("#{dir}/#{name}", "no trace") }
+      Dir.mkdir("#{dir}/folder.fxt")
+      assert_equal ["vm-trace: #{dir}: the folder has no traces (*.fxt)\n", 3], tool("report", dir).to_a.values_at(1, 2)
+      TRACE_NAMES.each { |name| File.binwrite("#{dir}/#{name}", OurTrace.new.build.bytes) }
+      result = tool("check", dir)
+      assert_equal ["", 0], [result.err, result.status]
+      assert_equal TRACE_NAMES.sort, result.out.lines.map { |line| line[%r{/([^/]+): ok: }, 1] }.sort
+    end
+  end
+
+  # A shell makes FOLDER/* of all that record has written there.
+  def test_the_index_and_the_page_beside_traces_are_no_traces
+    Dir.mktmpdir do |dir|
+      traces = %w[10 9].map { |pid| "#{dir}/#{pid}.fxt".tap { |path| File.binwrite(path, OurTrace.new(pid: pid.to_i).build.bytes) } }
+      beside = %w[index.csv trace.html].map { |name| "#{dir}/#{name}".tap { |path| File.write(path, "none") } }
+      [%w[report], %w[check], %w[metrics], %w[html], %w[query] + ["select count(*) from process"],
+       %w[history] + ["Foo#bar"]].each do |command, last|
+        all, alone = [traces + beside, traces].map { |files| tool(command, *files, *last) }
+        assert_equal alone.to_a, all.to_a, command
+        assert_equal 0, all.status unless all.err.include?("built without SQLite")
+      end
+      Dir.chdir(dir) { assert_equal ["", 0], tool("report", *Dir["*"].sort).to_a.drop(1) }
+      assert_equal ["", 0], tool("diff", *traces, *beside, "vs", *beside, *traces).to_a.drop(1)
+      # Where there is no trace beside it, it is what the user means.
+      assert_equal 4, tool("check", "#{TRACES}/exits.fxt", beside[0]).status
+      assert_match(/index.csv: offset 0: .*not a Fuchsia trace/, tool("report", *beside).err)
+    end
+  end
+
+  def test_options_without_effect_are_refused
+    trace = "#{TRACES}/exits.fxt"
+    { ["diff", "--no-map", "--map=a=b", trace, trace] => "--map has no effect with --no-map",
+      ["diff", "--service=x", trace, trace] => "--service is for --since-deploy",
+      ["html", "--below=/", trace] => "--below is for --sources",
+      ["scrub", "-z", "zstd", "-o", "/nonesuch/x.fxt", trace] => "--compress is for a folder; of one trace the name of OUT decides (.gz, .zst)",
+      ["check", "--unended", trace] => "--unended is for --strict",
+      ["annotate", "-C", "1", "--format=json", trace] => "--context has no effect with --format=json or csv",
+      ["annotate", "-C", "1", "--table=annotated_lines", trace] => "--context has no effect with --table",
+      ["start", "--no-exits", "--counter=x", "1"] => "--counter has no effect with --no-exits" }.each do |command, message|
+      result = tool(*command)
+      assert_equal ["vm-trace: #{message}\n", 2, ""], [result.err, result.status, result.out], command.inspect
+    end
+  end
+
   # The processes of a folder are one run: what they have in common is added up.
   def test_diff_takes_a_folder_as_one_run
     Dir.mktmpdir do |dir|

@@ -102,7 +102,7 @@ class TestDiffDeploy < Minitest::Test
     assert_equal [2, "vm-trace: diff: shop has only the version 1 here: there is nothing to compare\n", ""],
                  [result.status, result.err, result.out]
     result = tool("diff", "--service=x", "#{@dir}/a.fxt", "#{@dir}/a.fxt")
-    assert_equal [2, "vm-trace: diff: --service is for --since-deploy\n"], [result.status, result.err]
+    assert_equal [2, "vm-trace: --service is for --since-deploy\n"], [result.status, result.err]
   end
 
   # As in CI.

@@ -1,6 +1,7 @@
 # `vm-trace export`: stacks made from an exit's arguments, and the formats, each read by other code
 # than wrote it; also by pprof and sqlite3, if installed.
 require_relative "tool_helper"
+require_relative "samples_trace"
 require_relative "pprof_reader"
 require "zlib"
 
@@ -225,6 +226,51 @@ class TestExport < Minitest::Test
   end
 
   # --- SQLite -----------------------------------------------------------------------------------------
+
+  # An option is refused, or there is a trace for which it changes the output.
+  def test_no_option_is_ignored
+    traces = ["#{TRACES}/{exits,sampled,states,gvl,calls,allocations,threads}.fxt"].flat_map { |files| Dir[files].sort }
+    preempted = ThreadsTrace.new { |t| t.runs(:main, 0); t.event(:instant, :main, "preempted", "A#m (a.rb:1)", 5, "0": "A#n (a.rb:9)") }
+    samples = SamplesTrace.new { |t| 2.times { |i| t.sample(:main, 5 + i, 1, "compiled", "<main> (/a.rb:1)", "A#m (/a.rb:2)") } }
+    Dir.mktmpdir do |dir|
+      traces += { "preempted" => preempted, "samples" => samples }.map do |name, trace|
+        "#{dir}/#{name}.fxt".tap { |path| File.binwrite(path, trace.build.bytes) }
+      end
+      output = Hash.new do |known, (options, trace)|
+        result = tool("export", *options, trace)
+        out = result.out.b.start_with?("\x1f\x8b".b) ? Zlib.gunzip(result.out.b) : result.out
+        known[[options, trace]] = [result.status, out, result.err]
+      end
+      formats = %w[folded speedscope pprof firefox chrome sqlite]
+      kinds = [nil, *%w[exits fallbacks blocked preempted allocations calls samples]]
+      formats.product(kinds, %w[--threads --no-reason --weight=events --weight=lost]) do |format, kind, option|
+        options = ["--format=#{format}", *("--kind=#{kind}" if kind)]
+        next if format == "sqlite" && output[[options, traces[0]]][2].include?("without SQLite")
+        next if output[[options, traces[0]]][0] == 2
+        next if kind == "preempted" && option == "--weight=events" # each weighs 1
+        with = traces.map { |trace| output[[[*options, option], trace]] }
+        refused = with.all? { |status, out, err| status == 2 && out.empty? && err.include?(option[/\A--[\w-]+/]) }
+        changed = traces.zip(with).any? { |trace, found| output[[options, trace]] != found }
+        assert refused || changed, "#{options} #{option} changes nothing"
+        next unless refused
+        assert_match(/\Avm-trace: --[\w=-]+ (has no effect with|is for|is .* with) --[\w-]+.*\n\z/, with[0][2])
+      end
+    end
+  end
+
+  def test_options_of_other_outputs
+    file = "#{TRACES}/exits.fxt"
+    { %w[-f folded --table-format=csv] => "--table-format is for --tables", %w[-f chrome --kind=exits] => "--kind has no effect with --format=chrome",
+      %w[-f folded --with-command] => "--with-command is for --tables", %w[-f pprof --with-arguments] => "--with-arguments is for --tables",
+      %w[--tables=none --threads] => "--threads has no effect with --tables", %w[--tables=none --sqlite=none] => "--sqlite has no effect with --tables",
+      %w[--sqlite=none --format=folded] => "--format has no effect with --sqlite", %w[--sqlite=none -o none] => "--output has no effect with --sqlite",
+      %w[--sqlite=none --kind=calls] => "--kind has no effect with --sqlite", %w[--by=minute -f pprof -o none --threads] => "--threads has no effect with --by=minute",
+      %w[--by=minute -f pprof -o none --kind=calls] => "--kind has no effect with --by=minute" }.each do |options, message|
+      result = tool("export", *options, file)
+      assert_equal ["vm-trace: #{message}\n", 2, ""], [result.err, result.status, result.out]
+      refute File.exist?("none")
+    end
+  end
 
   def sqlite(file)
     Dir.mktmpdir do |dir|

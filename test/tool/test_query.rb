@@ -578,6 +578,17 @@ class TestQuery < Minitest::Test
     end
   end
 
+  def test_a_missing_file_is_no_sql
+    trace = File.join(TRACES, "exits.fxt")
+    ["typo.fxt", "no/typo", "two words.fxt", "typo"].each do |name|
+      result = tool("query", trace, name)
+      skip "the tool was built without SQLite" if result.err.include?("built without SQLite")
+      assert_equal ["", "vm-trace: #{name}: cannot be opened: No such file or directory; nor is it SQL\n", 3],
+                   [result.out, result.err, result.status]
+    end
+    ["values(1)", "select(1)", "select'a.fxt'", ";", ""].each { |sql| assert_equal ["", 0], tool("query", trace, sql).to_a.drop(1), sql }
+  end
+
   def test_control_characters_are_escaped
     trace = FxtBuilder.simple { |b| b.event(:instant, "c", "\e[31m\n", ts: 1) }
     assert_equal ['"\\x1B[31m\\n"'], rows(trace, "select name from slice")

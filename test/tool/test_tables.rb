@@ -373,8 +373,8 @@ class TestTables < Minitest::Test
 
   def test_wrong_usage
     file = FIXTURES.first
-    [[["--format=folded", file], /--tables=DIR takes no --format/],
-     [["-o", "x", file], /takes no --format and no --output/],
+    [[["--format=folded", file], /--format has no effect with --tables/],
+     [["-o", "x", file], /--output has no effect with --tables/],
      [["--table-format=parquet", file], /--table-format takes csv or ndjson/],
      [["-"], /reads each trace twice: give a file/]].each do |arguments, message|
       result = export(*arguments)

@@ -39,7 +39,7 @@ static const struct command *const commands[] = {
 enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
 
 static const char files[] = "\nFILE may be compressed with gzip or still being written; - is standard input.\n";
-static const char folders[] = "A folder stands for the traces in it (*.fxt).\n";
+static const char folders[] = "A folder stands for the traces in it (*.fxt, *.fxt.gz, *.fxt.zst, *.fxt.NUMBER).\n";
 
 static const char statuses[] =
     "Exit status: 0 success; 1 the trace has faults or is truncated (the tool used what it\n"
@@ -98,6 +98,7 @@ run_command(const struct command *command, int argc, char **argv)
         print_command_help(command);
         return finish_output();
     }
+    if (first >= 0 && command->needs == NULL) argc = first + traces_of_arguments(argc - first, argv + first);
     bool lacks = first == argc && !command->may_lack_arguments;
     if (lacks)
         fprintf(stderr, "vm-trace: %s needs %s\n", command->name, command->needs ? command->needs : "a file to read");

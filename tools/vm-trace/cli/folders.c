@@ -1,5 +1,6 @@
 /* folders.c - see folders.h */
 #define _GNU_SOURCE /* versionsort */
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -10,12 +11,23 @@
 #include "base/xalloc.h"
 #include "cli/folders.h"
 
-/* PID.fxt, PID.fxt.PID where a process wrote two, PID.fxt.gz; not what a flight recorder is saving. */
-static int
-trace_name(const struct dirent *entry)
+static bool
+trace_name_p(const char *name)
 {
-    return entry->d_name[0] != '.' && strstr(entry->d_name, ".fxt") != NULL &&
-           strstr(entry->d_name, ".saving-") == NULL;
+    if (name[0] == '.') return false;
+    for (const char *at = name; (at = strstr(at, ".fxt")) != NULL;) {
+        at += strlen(".fxt");
+        const char *end = at;
+        while (end[0] == '.' && isdigit((unsigned char)end[1])) end += 1 + strspn(end + 1, "0123456789");
+        if (*end == '\0' || strcmp(end, ".gz") == 0 || strcmp(end, ".zst") == 0) return true;
+    }
+    return false;
+}
+
+static int
+trace_entry(const struct dirent *entry)
+{
+    return trace_name_p(entry->d_name);
 }
 
 static char *
@@ -30,7 +42,7 @@ int
 folder_traces(const char *folder, char ***traces_out)
 {
     struct dirent **entries;
-    int found = scandir(folder, &entries, trace_name, versionsort), count = 0;
+    int found = scandir(folder, &entries, trace_entry, versionsort), count = 0;
     if (found < 0) return -1;
     char **traces = xcalloc((size_t)found + 1, sizeof *traces);
     for (int i = 0; i < found; i++) {
@@ -50,6 +62,44 @@ folder_traces_free(char **traces, int count)
 {
     for (int i = 0; i < count; i++) free(traces[i]);
     free(traces);
+}
+
+static const char *
+name_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+bool
+trace_path_p(const char *path)
+{
+    return trace_name_p(name_of(path));
+}
+
+/* Whether the list has a trace of the folder in which the file is. */
+static bool
+beside_trace(const char *file, int count, char *const *arguments)
+{
+    size_t bytes = (size_t)(name_of(file) - file);
+    for (int i = 0; i < count; i++) {
+        if (strncmp(arguments[i], file, bytes) == 0 && trace_name_p(arguments[i] + bytes) &&
+            strchr(arguments[i] + bytes, '/') == NULL)
+            return true;
+    }
+    return false;
+}
+
+int
+traces_of_arguments(int count, char **arguments)
+{
+    int kept = 0;
+    for (int i = 0; i < count; i++) {
+        const char *name = name_of(arguments[i]);
+        bool ours = strcmp(name, FOLDER_INDEX) == 0 || strcmp(name, FOLDER_PAGE) == 0;
+        if (!ours || !beside_trace(arguments[i], count, arguments)) arguments[kept++] = arguments[i];
+    }
+    return kept;
 }
 
 static bool

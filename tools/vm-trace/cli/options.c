@@ -97,6 +97,40 @@ take_format(const struct cli_option *option, const char *text)
     return option_wrong(option, "text, json, markdown or csv", text);
 }
 
+/* Names of options of the command, each once. */
+static const char *given[OPTIONS_MAX + 1];
+
+bool
+option_given(const char *name)
+{
+    for (unsigned i = 0; given[i] != NULL; i++) {
+        if (strcmp(given[i], name) == 0) return true;
+    }
+    return false;
+}
+
+bool
+options_refused(const char *names, const char *why)
+{
+    for (unsigned i = 0; given[i] != NULL; i++) {
+        size_t bytes = strlen(given[i]);
+        for (const char *name = names; (name = strstr(name, given[i])) != NULL; name += bytes) {
+            if ((name > names && name[-1] != ' ') || (name[bytes] != ' ' && name[bytes] != '\0')) continue;
+            message("--%s %s", given[i], why);
+            return true;
+        }
+    }
+    return false;
+}
+
+static void
+note_given(const char *name)
+{
+    unsigned i = 0;
+    while (given[i] != NULL && given[i] != name) i++; /* a command has fewer than OPTIONS_MAX */
+    given[i] = name;
+}
+
 /* As getopt would, but for what is in `word`, the argument that it has read last. */
 static void
 print_wrong(int code, const struct cli_option *options, const char *word)
@@ -129,6 +163,7 @@ options_read(const struct cli_option *options, bool stop_at_argument, int argc, 
         if (takes) *letter++ = ':';
     }
     opterr = 0;
+    memset(given, 0, sizeof given); /* a test may read options again */
     for (;;) {
         int code = getopt_long(argc, argv, letters + (stop_at_argument ? 0 : 1), long_options, NULL);
         if (code == -1) return optind;
@@ -138,6 +173,7 @@ options_read(const struct cli_option *options, bool stop_at_argument, int argc, 
         const struct cli_option *option = options;
         if (code >= FIRST_CODE) option += code - FIRST_CODE;
         else while (option->letter != code) option++;
+        note_given(option->name);
         if (option->argument == NULL) *(bool *)option->value = true;
         else if (!option->take(option, optarg)) return OPTIONS_WRONG;
     }

@@ -71,6 +71,13 @@ bool option_wrong(const struct cli_option *option, const char *what, const char 
  * OPTIONS_WRONG after printing a message. */
 enum { OPTIONS_HELP = -1, OPTIONS_WRONG = -2 };
 int options_read(const struct cli_option *options, bool stop_at_argument, int argc, char **argv);
+
+/* Whether the option was given. */
+bool option_given(const char *name);
+/* If one of these options (names with blanks between them) was given, prints its name and `why` ("has no effect with
+ * --quiet") and returns true. */
+bool options_refused(const char *names, const char *why);
+
 void options_print_help(const struct cli_option *options);
 
 #endif

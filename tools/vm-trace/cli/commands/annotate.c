@@ -64,6 +64,9 @@ print_annotated(const struct annotated_view *view, struct document *document)
 static enum status
 run(const struct options *options, int argument_count, char **arguments)
 {
+    if (table_id != NULL && options_refused("context", "has no effect with --table")) return STATUS_USAGE;
+    bool data = format == FORMAT_JSON || format == FORMAT_CSV;
+    if (data && options_refused("context", "has no effect with --format=json or csv")) return STATUS_USAGE;
     struct report *report = report_new(options->memory_bytes, &filter);
     enum status status = report_read_all(report, options->max_faults, 1, arguments);
     if (report_readable(report)) {

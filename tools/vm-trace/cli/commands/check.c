@@ -230,10 +230,7 @@ check_file(const struct options *options, const char *file)
 static enum status
 run(const struct options *options, int file_count, char **files)
 {
-    if (rules.unended && !rules.strict) {
-        fputs("vm-trace: --unended is for --strict\n", stderr);
-        return STATUS_USAGE;
-    }
+    if (!rules.strict && options_refused("unended", "is for --strict")) return STATUS_USAGE;
     enum status status = STATUS_FINE;
     for (int i = 0; i < file_count; i++) status = worse(status, check_file(options, files[i]));
     return worse(status, finish_output());

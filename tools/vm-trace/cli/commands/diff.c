@@ -357,10 +357,8 @@ compare_versions(const struct options *options, int argument_count, char **argum
 static enum status
 run(const struct options *options, int file_count, char **files)
 {
-    if (service != NULL && !since_deploy) {
-        fputs("vm-trace: diff: --service is for --since-deploy\n", stderr);
-        return STATUS_USAGE;
-    }
+    if (!since_deploy && options_refused("service", "is for --since-deploy")) return STATUS_USAGE;
+    if (no_map && options_refused("map", "has no effect with --no-map")) return STATUS_USAGE;
     enum status status = (since_deploy ? compare_versions : compare_sides)(options, file_count, files);
     free(paths.list);
     return worse(status, finish_output());

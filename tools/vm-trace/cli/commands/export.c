@@ -213,11 +213,6 @@ firefox_samples(void)
 static enum status
 run_tables(const struct options *options, int file_count, char **files)
 {
-    if (format != FORMAT_NONE || out_path != NULL) {
-        fputs("vm-trace: export --tables=DIR takes no --format and no --output; --table-format is csv or ndjson\n",
-              stderr);
-        return STATUS_USAGE;
-    }
     for (int i = 0; i < file_count; i++) {
         if (strcmp(files[i], "-") != 0) continue;
         fputs("vm-trace: export --tables reads each trace twice: give a file, not standard input\n", stderr);
@@ -230,8 +225,8 @@ static enum status
 run_minutes(const struct options *options, int file_count, char **files)
 {
     bool to_folder = out_path != NULL && strcmp(out_path, "-") != 0;
-    if (format != FORMAT_PPROF || !to_folder || kind_given) {
-        fputs("vm-trace: export --by=minute takes --format=pprof and --output=FOLDER, and no --kind\n", stderr);
+    if (format != FORMAT_PPROF || !to_folder) {
+        fputs("vm-trace: export --by=minute takes --format=pprof and --output=FOLDER\n", stderr);
         return STATUS_USAGE;
     }
     for (int i = 0; i < file_count; i++) {
@@ -242,9 +237,33 @@ run_minutes(const struct options *options, int file_count, char **files)
     return export_minutes(out_path, options->memory_bytes, options->max_faults, file_count, files);
 }
 
+/* Whether an option was given that would be ignored. */
+static bool
+useless_options(void)
+{
+    static const char of_stacks[] = "kind weight threads no-reason";
+    bool sqlite = option_given("sqlite");
+    char with_format[64], with_kind[64];
+    snprintf(with_format, sizeof with_format, "has no effect with %s%s", sqlite ? "--" : "--format=",
+             format_names[format]);
+    snprintf(with_kind, sizeof with_kind, "has no effect with --kind=%s", profile_names[kind].kind);
+    if (tables.folder != NULL)
+        return options_refused("format output sqlite by kind weight threads no-reason", "has no effect with --tables");
+    if (options_refused("table-format with-arguments with-command", "is for --tables")) return true;
+    if (sqlite && options_refused("format output by", "has no effect with --sqlite")) return true;
+    if (by_minute) return options_refused(of_stacks, "has no effect with --by=minute");
+    if (format == FORMAT_CHROME || format == FORMAT_SQLITE) return options_refused(of_stacks, with_format);
+    bool no_reasons = kind == PROFILE_BLOCKED || kind == PROFILE_PREEMPTED || kind == PROFILE_CALLS;
+    if (no_reasons && options_refused("no-reason", with_kind)) return true;
+    if (format == FORMAT_FIREFOX && options_refused("threads", with_format)) return true;
+    bool one_weight = format == FORMAT_FIREFOX || format == FORMAT_PPROF; /* or has both */
+    return one_weight && by_events && options_refused("weight", "is sum or lost with --format=firefox or pprof");
+}
+
 static enum status
 run(const struct options *options, int file_count, char **files)
 {
+    if (useless_options()) return STATUS_USAGE;
     if (by_minute) return run_minutes(options, file_count, files);
     if (tables.folder != NULL) return run_tables(options, file_count, files);
     if (format == FORMAT_NONE) {

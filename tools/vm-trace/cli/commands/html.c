@@ -10,6 +10,7 @@ static uint64_t max_calls = PAGE_CALLS_SHOWN;
 static enum status
 run(const struct options *options, int file_count, char **files)
 {
+    if (!with_sources && options_refused("below", "is for --sources")) return STATUS_USAGE;
     const struct page_options page = {
         .out_path = out_path, .with_sources = with_sources, .below = below, .max_calls = (uint32_t)max_calls,
         .against = against};

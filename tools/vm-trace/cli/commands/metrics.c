@@ -101,6 +101,7 @@ run(const struct options *options, int argument_count, char **arguments)
         fputs("vm-trace: metrics: --labels takes NAME=\"VALUE\", with commas between several\n", stderr);
         return STATUS_USAGE;
     }
+    argument_count = traces_of_arguments(argument_count, arguments);
     if (!output_open(&output, OUTPUT_TEXT, out_path, argument_count, arguments)) return STATUS_CANNOT_READ;
     all.sources = xcalloc((size_t)argument_count, sizeof *all.sources);
     for (int i = 0; i < argument_count; i++) add_argument(arguments[i]);

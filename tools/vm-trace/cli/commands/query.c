@@ -9,6 +9,7 @@
 #include "base/escape.h"
 #include "base/xalloc.h"
 #include "cli/command.h"
+#include "cli/folders.h"
 #include "cli/prompt.h"
 #include "render/sql_output.h"
 
@@ -176,6 +177,13 @@ query_files(const struct options *options, int file_count, char **files, const s
     return worse(status, finish_output());
 }
 
+/* A single word is no SQL that prints anything, but a name with a typing error. */
+static bool
+missing_file_p(const char *argument)
+{
+    return *argument != '\0' && (trace_path_p(argument) || strpbrk(argument, " \t\r\n;(*'\"`[") == NULL);
+}
+
 static enum status
 run(const struct options *options, int argument_count, char **arguments)
 {
@@ -185,6 +193,10 @@ run(const struct options *options, int argument_count, char **arguments)
     if (sql_file == NULL && !has_sql && !isatty(STDIN_FILENO)) {
         fputs("vm-trace: query needs a file and SQL; see vm-trace query --help\n", stderr);
         return STATUS_USAGE;
+    }
+    if (has_sql && missing_file_p(arguments[argument_count - 1])) {
+        file_message(arguments[argument_count - 1], "cannot be opened: No such file or directory; nor is it SQL");
+        return STATUS_CANNOT_READ;
     }
     if (has_sql) {
         request.sql = strdup(arguments[--argument_count]);

@@ -42,7 +42,7 @@ static struct trace_folder folder;
 static void
 write_index(struct document *document)
 {
-    char *path = xformat("%s/index.csv", folder.path);
+    char *path = xformat("%s/" FOLDER_INDEX, folder.path);
     FILE *index = fopen(path, "wx");
     if (index != NULL) {
         int kept = redirect(stdout, fileno(index));
@@ -96,7 +96,7 @@ print_top(const struct options *options, int count, char **traces)
 static void
 show_page(const struct options *options, int count, char **traces)
 {
-    char *path = xformat("%s/trace.html", folder.path);
+    char *path = xformat("%s/" FOLDER_PAGE, folder.path);
     const struct page_options page = {.out_path = path, .max_calls = PAGE_CALLS_SHOWN};
     if (page_file_write(&page, options, count, traces) < STATUS_USAGE) {
         const char *browser = getenv("BROWSER");

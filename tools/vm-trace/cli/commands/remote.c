@@ -54,6 +54,7 @@ static enum status
 run_start(const struct options *options, int count, char **arguments)
 {
     (void)options;
+    if (no_exits && options_refused("counter", "has no effect with --no-exits")) return STATUS_USAGE;
     char *counters = counter != NULL ? counters_of(counter) : NULL;
     struct control_request request = {.bytes = 0};
     control_word(&request, "start");

@@ -304,6 +304,9 @@ run(const struct options *options, int file_count, char **files)
         if (same) file_message(out_path, "is the folder of the traces; give another one for their copies");
         status = same ? STATUS_USAGE : scrub_folder(options, files[0]);
     }
+    else if (options_refused("compress", "is for a folder; of one trace the name of OUT decides (.gz, .zst)")) {
+        status = STATUS_USAGE;
+    }
     else {
         find_all_secrets(options, files[0]);
         status = scrub_file(options, files[0], out_path);
