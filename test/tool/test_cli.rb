@@ -183,6 +183,7 @@ class TestCli < Minitest::Test
       ["check", "--unended", trace] => "--unended is for --strict",
       ["annotate", "-C", "1", "--format=json", trace] => "--context has no effect with --format=json or csv",
       ["annotate", "-C", "1", "--table=annotated_lines", trace] => "--context has no effect with --table",
+      ["record", "--quiet", "--top=3", "true"] => "--top has no effect with --quiet",
       ["start", "--no-exits", "--counter=x", "1"] => "--counter has no effect with --no-exits" }.each do |command, message|
       result = tool(*command)
       assert_equal ["vm-trace: #{message}\n", 2, ""], [result.err, result.status, result.out], command.inspect

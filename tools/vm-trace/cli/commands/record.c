@@ -305,6 +305,7 @@ run(const struct options *options, int count, char **arguments)
         fputs("vm-trace: record takes a command, or --pid=PID; see vm-trace record --help\n", stderr);
         return STATUS_USAGE;
     }
+    if (quiet && options_refused("top", "has no effect with --quiet")) return STATUS_USAGE;
     return pid_text != NULL ? run_attached(options) : run_program(options, arguments);
 }
 
