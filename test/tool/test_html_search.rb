@@ -10,7 +10,7 @@ class TestHtmlSearch < Minitest::Test
 
   # The search and what it finds in each table of the page, by what the columns that are texts say.
   TABLES = {
-    "#interpreted" => [0, 1], "#gains" => [0], "#states" => [0], "#syscalls" => [0, 1], "#syscall-methods" => [0, 1],
+    "#interpreted" => [0, 1], "#states" => [0], "#syscalls" => [0, 1], "#syscall-methods" => [0, 1],
     "#cpus" => [0, 1], "#cpu-others" => [0, 1, 2], "#thread-states" => [0], "#gvl-holders" => [0], "#blocked" => [0, 1],
     "#call-methods" => [6],
   }.freeze

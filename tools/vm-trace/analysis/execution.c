@@ -23,7 +23,6 @@ execution_init(struct execution *execution)
     *execution = (struct execution){0};
     row_table_init(&execution->threads, sizeof(struct execution_thread), 1, EXECUTION_THREADS_MAX);
     row_table_init(&execution->iseqs, sizeof(struct execution_iseq), 3, EXECUTION_ISEQS_MAX);
-    row_table_init(&execution->gains, sizeof(struct call_gain), CALL_GAIN_KEYS, EXECUTION_ISEQS_MAX);
 }
 
 void
@@ -32,7 +31,6 @@ execution_free(struct execution *execution)
     row_table_free(&execution->threads);
     row_list_free(&execution->current);
     row_table_free(&execution->iseqs);
-    row_table_free(&execution->gains);
 }
 
 void
@@ -74,8 +72,6 @@ void
 execution_add_iseq(struct execution *execution, struct pool *pool, uint32_t process, const struct fxt_event *event)
 {
     const uint32_t key[] = {process, event_text(pool, event, STRING_ISEQ), event_text(pool, event, STRING_WHY)};
-    if (!call_gains_add(&execution->gains, pool, process, event)) execution->uncounted++;
-    if (event->name.id == STRING_CALLS) return;
     struct execution_iseq *iseq = row_table_get(&execution->iseqs, key);
     if (iseq == NULL) {
         execution->uncounted++;

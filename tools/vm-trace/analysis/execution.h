@@ -7,7 +7,6 @@
  */
 #include <stdbool.h>
 
-#include "analysis/call_gains.h"
 #include "base/row_list.h"
 #include "base/row_table.h"
 #include "fxt/known_strings.h"
@@ -63,7 +62,6 @@ struct execution {
     struct row_table threads; /* of struct execution_thread */
     struct row_list current;  /* those of the current file */
     struct row_table iseqs;   /* of struct execution_iseq */
-    struct row_table gains;   /* of struct call_gain */
     uint64_t uncounted;       /* events beyond the limits */
 };
 
@@ -73,7 +71,7 @@ void execution_free(struct execution *execution);
 void execution_add_thread(struct execution *execution, uint32_t thread, const struct fxt_event *event);
 /* The threads' next events are those of another file. */
 void execution_file_end(struct execution *execution);
-/* An event trace/interpreted, or trace/calls. */
+/* An event trace/interpreted. */
 void execution_add_iseq(struct execution *execution, struct pool *pool, uint32_t process,
                         const struct fxt_event *event);
 /* The sums of an event's states. */

@@ -435,7 +435,7 @@ page_data_finish(struct page_data *data)
         data->rows[to].places += row->places;
         data->shown_in[from] = to;
     }
-    page_execution_finish(&data->execution, data->pool);
+    page_execution_finish(&data->execution);
     version_history_sort(&data->history);
     page_threads_finish(&data->over_time);
     call_slices_finish(&data->calls);

@@ -3,7 +3,6 @@
 
 #include "analysis/event_args.h"
 #include "analysis/label.h"
-#include "analysis/label_owners.h"
 #include "analysis/page_execution.h"
 #include "base/xalloc.h"
 
@@ -13,6 +12,7 @@ page_execution_init(struct page_execution *execution)
     execution_init(&execution->sums);
     row_table_init(&execution->sites, sizeof(struct page_site), PAGE_SITE_KEYS, PAGE_SITES_MAX);
     row_table_init(&execution->tracks, sizeof(struct page_execution_track), 2, EXECUTION_THREADS_MAX);
+    label_owners_init(&execution->owners);
 }
 
 void
@@ -21,6 +21,7 @@ page_execution_free(struct page_execution *execution)
     execution_free(&execution->sums);
     row_table_free(&execution->sites);
     row_table_free(&execution->tracks);
+    label_owners_free(&execution->owners);
     free(execution->slices);
 }
 
@@ -116,10 +117,12 @@ page_execution_event(struct page_execution *execution, struct pool *pool, const 
     switch (event->name.id) {
       case STRING_SITE: return add_site(execution, pool, event);
       case STRING_STATES: execution_add_thread(&execution->sums, track_of(execution, event), event); return true;
-      case STRING_INTERPRETED:
-      case STRING_CALLS: execution_add_iseq(&execution->sums, pool, 0, event); return true;
+      case STRING_INTERPRETED: execution_add_iseq(&execution->sums, pool, 0, event); break;
+      case STRING_CALLS: break;
+      default: return false;
     }
-    return false;
+    label_owners_add(&execution->owners, pool, event_text(pool, event, STRING_ISEQ));
+    return true;
 }
 
 static int
@@ -133,30 +136,18 @@ most_interpreted(const void *left, const void *right, void *context)
 
 /* Slices are written when their frames have ended, so their labels have no owners. */
 static void
-find_owners(struct page_execution *execution, struct pool *pool)
+find_owners(struct page_execution *execution)
 {
-    struct label_owners owners;
-    label_owners_init(&owners);
-    for (uint32_t i = 0; i < execution->sums.iseqs.count; i++) {
-        const struct execution_iseq *iseq = row_table_at(&execution->sums.iseqs, i);
-        label_owners_add(&owners, pool, iseq->iseq);
-    }
-    for (uint32_t i = 0; i < execution->sums.gains.count; i++) {
-        const struct call_gain *gain = row_table_at(&execution->sums.gains, i);
-        label_owners_add(&owners, pool, gain->iseq);
-    }
     for (uint32_t i = 0; i < execution->slice_count; i++)
-        execution->slices[i].place = label_owners_find(&owners, execution->slices[i].place);
-    label_owners_free(&owners);
+        execution->slices[i].place = label_owners_find(&execution->owners, execution->slices[i].place);
 }
 
 void
-page_execution_finish(struct page_execution *execution, struct pool *pool)
+page_execution_finish(struct page_execution *execution)
 {
     keep_longest(execution);
-    find_owners(execution, pool);
+    find_owners(execution);
     if (execution->slice_count > 0)
         qsort(execution->slices, execution->slice_count, sizeof *execution->slices, by_track_and_time);
     row_table_sort(&execution->sums.iseqs, most_interpreted, NULL);
-    call_gains_sort(&execution->sums.gains, pool);
 }

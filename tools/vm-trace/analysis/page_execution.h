@@ -7,6 +7,7 @@
  *      -> page_execution_finish -> the tables -> page_execution_free
  */
 #include "analysis/execution.h"
+#include "analysis/label_owners.h"
 
 enum {
     PAGE_SLICES_MAX = 20000, /* the longest are kept */
@@ -43,14 +44,15 @@ struct page_execution {
     struct page_slice *slices; /* once finished: by track, then by time, outer ones first */
     uint32_t slice_count, slice_capacity;
     uint64_t left_out; /* slices, because there are too many */
+    struct label_owners owners; /* of the ISEQs that events name */
 };
 
 void page_execution_init(struct page_execution *execution);
 void page_execution_free(struct page_execution *execution);
-/* Takes a site, the sums of a thread or of an ISEQ, the times of its calls, or a slice; ignores other
+/* Takes a site, the sums of a thread or of an ISEQ, or a slice; ignores other
  * events. Returns whether the event was one of these and has times. */
 bool page_execution_event(struct page_execution *execution, struct pool *pool, const struct fxt_event *event);
-void page_execution_finish(struct page_execution *execution, struct pool *pool);
+void page_execution_finish(struct page_execution *execution);
 /* The " (path:line)" of a label: what events and sites of one place have in common. */
 uint32_t page_path_and_line(struct pool *pool, uint32_t label);
 

@@ -682,8 +682,7 @@ on_event(void *context, const struct fxt_event *event)
     bool instant = event->type == FXT_EVENT_INSTANT;
     /* Events about the trace hold for all of it, whatever the filter. */
     if (instant && event->category.id == STRING_TRACE) add_trace_event(report, event, process);
-    bool execution = event->name.id == STRING_STATES || event->name.id == STRING_INTERPRETED ||
-                     event->name.id == STRING_CALLS;
+    bool execution = event->name.id == STRING_STATES || event->name.id == STRING_INTERPRETED;
     if (instant && event->category.id == STRING_TRACE && execution) add_execution(report, event, native);
     /* Another thread may collect the object, at another time. */
     if (instant && is_fate(event)) {

@@ -97,28 +97,6 @@ print_interpreted(struct page *page)
     fprintf(page->out, "],\n\"interpreted_left_out\":%" PRIu32, left_out);
 }
 
-static void
-print_gains(struct page *page)
-{
-    const struct row_table *gains = &page->data->execution.sums.gains;
-    uint32_t left_out = 0;
-    fputs(",\n\"gains\":[", page->out);
-    for (uint32_t i = 0; i < gains->count; i++) {
-        const struct call_gain *gain = row_table_at(gains, i);
-        if (call_gain_ns(gain) == 0) break; /* largest first */
-        if (i >= ISEQS_SHOWN) {
-            left_out++;
-            continue;
-        }
-        struct call_times slow = call_gain_slow(gain);
-        const struct call_times *compiled = &gain->of[CALLS_COMPILED];
-        fprintf(page->out, "%s[%" PRIu32 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]",
-                i > 0 ? "," : "", page_string(page, gain->iseq), call_gain_ns(gain), slow.calls,
-                call_times_mean_ns(&slow), compiled->calls, call_times_mean_ns(compiled));
-    }
-    fprintf(page->out, "],\n\"gains_left_out\":%" PRIu32, left_out);
-}
-
 /* Slices of one track: name, begin, length, why, place, one after the other. */
 static void
 print_slices(struct page *page)
@@ -150,6 +128,5 @@ print_page_cost(struct page *page)
     struct cost cost = cost_of(page->data);
     print_sentences(page, &cost);
     print_interpreted(page);
-    print_gains(page);
     print_slices(page);
 }

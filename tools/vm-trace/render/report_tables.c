@@ -410,7 +410,6 @@ report_tables(struct report *report, struct document *document, uint64_t top)
     view_add_throws(&view);
     view_add_seen(&view);
     add_outcomes(&view);
-    view_add_gains(&view);
     view_add_interpreted(&view);
     view_add_recompiled(&view);
     view_add_loops(&view);

@@ -66,7 +66,6 @@ void view_add_syscalls(const struct view *view);
 /* In report_cpus.c: how long threads had a CPU or waited for one. */
 void view_add_cpus(const struct view *view);
 /* In report_gains.c: what methods would gain if none of their calls exited. */
-void view_add_gains(const struct view *view);
 /* In report_gc.c: garbage collections. */
 void view_add_gc(const struct view *view);
 /* In report_allocations.c: sampled allocations, and the objects that survived. */

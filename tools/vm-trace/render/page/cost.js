@@ -5,8 +5,6 @@
 //   states       [state, ns of all threads, 1: the thread runs]
 //   interpreted  [iseq, why, calls, ns, first ns, last ns] of what ran without compiled code,
 //                longest first; why is a text, not its number; interpreted_left_out
-//   gains        [iseq, ns, slow calls, ns each, compiled calls, ns each], largest first; estimates
-//                (see analysis/call_gains.h); gains_left_out
 //   slices       [pid, name of the track, [kind, begin ns, length, why, place ...]], outer ones
 //                first; slices_left_out
 //                kind: compiled, interpreted, exited (because of an exit) or compiling
@@ -14,7 +12,7 @@
 //                The numbers after that of their count are of the ns that recorded exits lost, and
 //                of the longest of these.
 //
-// The trace has sums of states, interpreted methods and gains, but not when they were. So a window has none of them.
+// The trace has sums of states and of interpreted methods, but not when they were. So a window has none of them.
 "use strict";
 function cost_view({ data, S, bins, search, page_window, rows, $, el, svg, number, percent, plural, time, lists }) {
   const { column_head, number_cell, draw_list } = lists;
@@ -77,14 +75,6 @@ function cost_view({ data, S, bins, search, page_window, rows, $, el, svg, numbe
     cells: ([iseq, why, calls, ns, first, last]) =>
       [S[iseq], why, time(ns), number(calls), time(first), time(last)],
   });
-  const draw_gains = () => draw_list({
-    id: "gains",
-    title: "Estimated gain, if slow calls (exited, or interpreted afterwards) took as long as compiled ones",
-    titles: ["method", "gain", "slow calls", "each", "compiled calls", "each"], texts: 1,
-    rows: data.gains, left_out: data.gains_left_out,
-    cells: ([iseq, gain, slow, slow_ns, compiled, compiled_ns]) =>
-      [S[iseq], time(gain), number(slow), time(slow_ns), number(compiled), time(compiled_ns)],
-  });
 
   const sentence_of = (text) => (text === "" ? "" : `${text[0].toUpperCase()}${text.slice(1)}.`);
 
@@ -99,10 +89,10 @@ function cost_view({ data, S, bins, search, page_window, rows, $, el, svg, numbe
     $("cost-sentence").textContent = whole ? sentence_of(data.cost.sentence) : sentence_of_window();
     const advice = [data.cost.advice, data.cost.others].filter(Boolean).join("; ");
     $("cost-advice").textContent = whole ? sentence_of(advice) : "";
-    const tables = [[data.states, draw_states], [data.interpreted, draw_interpreted], [data.gains, draw_gains]]
+    const tables = [[data.states, draw_states], [data.interpreted, draw_interpreted]]
       .filter(([of_table]) => of_table.length > 0);
     $("cost-window").textContent = whole || tables.length === 0 ? ""
-      : "The trace has only the sums of states, interpreted methods and gains of its whole time, so they are not here.";
+      : "The trace has only the sums of states and of interpreted methods of its whole time, so they are not here.";
     $("cost-tables").replaceChildren(...(whole ? tables : []).map(([, draw_table]) => draw_table()));
   }
 

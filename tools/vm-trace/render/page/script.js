@@ -12,7 +12,7 @@
 //   calls      methods and slices: see call_slices.js
 //   syscalls, syscall_methods, cpus, cpu_others: see kernel.js
 //   sample_states, sampled …: see samples.js
-//   cost, states, interpreted, gains, slices, lost_bins: see cost.js
+//   cost, states, interpreted, slices, lost_bins: see cost.js
 //   sources    texts of files with exits: see sources.js
 //   advised    [reason, is a fallback, number in advice]
 //   advice     [meaning, causes, helps], not numbers but texts
