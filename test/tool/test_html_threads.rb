@@ -260,8 +260,8 @@ class TestHtmlThreads < Minitest::Test
     end.build
     assert_as_reported(trace)
     browse(trace) do |browser|
-      assert_equal [["GC major", "(unknown)"], ["GC minor", "newobj"]], cells(browser, "gc").map { |row| row.first(2) }
-      assert_match(/\AGC pauses\nGC major 10.0 ms\nreason unknown/, hover(browser, 0, 0.15))
+      assert_equal [["GC major", "(not recorded)"], ["GC minor", "newobj"]], cells(browser, "gc").map { |row| row.first(2) }
+      assert_match(/\AGC pauses\nGC major 10.0 ms\n\(not recorded\)/, hover(browser, 0, 0.15))
     end
   end
 

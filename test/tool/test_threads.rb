@@ -185,7 +185,7 @@ class TestThreads < Minitest::Test
   end
 
   def test_gc_alone_makes_no_table_of_threads
-    out = report(two { |t| t.during(:main, "gc", "GC minor", 1, 2) }).out
+    out = report(two { |t| t.during(:main, "gc", "GC minor", 1, 2, count: [:uint64, 1], reason: "newobj") }).out
     assert_match(/^Garbage collections: 1 minor, 0 major; 1 pause, /, out)
     refute_match(/GVL/, out)
   end
@@ -417,13 +417,15 @@ class TestThreads < Minitest::Test
     assert_equal [["mark", 2, 4.5, nil], ["sweep", 2, 1.6, 3000], ["barrier", 1, 0.1, nil]], rows(json(gvl), "gc_phases", "name", "count", "total_ns", "freed_slots")
   end
 
-  def test_pause_of_a_collection_that_began_before_the_trace_has_no_known_reason
+  def test_pause_of_a_collection_that_began_before_the_trace_is_no_collection_of_it
     trace = two do |t|
       t.during(:main, "gc", "GC major", 1, 2, count: [:uint64, 7])
       t.during(:main, "gc", "GC major", 3, 5, count: [:uint64, 7])
       t.during(:worker, "gc", "GC minor", 6, 7, ends: { count: [:uint64, 8], reason: "newobj" })
     end
-    assert_equal [["GC major", "(unknown)", 1, 2], ["GC minor", "newobj", 1, 1]], rows(json(trace), "gc", "kind", "reason", "collections", "pauses")
+    assert_equal [["GC major", "(not recorded)", 0, 2], ["GC minor", "newobj", 1, 1]],
+                 rows(json(trace), "gc", "kind", "reason", "collections", "pauses")
+    assert_match(/^Garbage collections: 1 minor, 0 major; 3 pauses/, report(trace).out)
   end
 
   # --- check ---

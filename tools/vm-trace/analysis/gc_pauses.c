@@ -3,9 +3,9 @@
 #include "fxt/known_strings.h"
 
 void
-gc_pauses_init(struct gc_pauses *gc)
+gc_pauses_init(struct gc_pauses *gc, struct pool *pool)
 {
-    *gc = (struct gc_pauses){0};
+    *gc = (struct gc_pauses){.no_reason = pool_intern(pool, GC_NO_REASON, sizeof GC_NO_REASON - 1)};
     row_table_init(&gc->reasons, sizeof(struct gc_reason), GC_REASON_KEYS, GC_ROWS_MAX);
     row_table_init(&gc->process_reasons, sizeof(struct gc_process_reason), GC_PROCESS_REASON_KEYS,
                    GC_PROCESS_REASONS_MAX);
@@ -31,15 +31,21 @@ gc_pauses_free(struct gc_pauses *gc)
 }
 
 static uint32_t
-reason_row(struct gc_pauses *gc, const struct duration_edge *begin, const struct duration_edge *end)
+reason_row(struct gc_pauses *gc, uint32_t kind, uint32_t reason, uint32_t major_by)
 {
-    const uint32_t key[GC_REASON_KEYS] = {
-        begin->name,
-        begin->reason != STRING_NONE ? begin->reason : end->reason,
-        begin->major_by != STRING_NONE ? begin->major_by : end->major_by,
-    };
-    struct gc_reason *reason = row_table_get(&gc->reasons, key);
-    return reason == NULL ? NO_GC_ROW : (uint32_t)(reason - (struct gc_reason *)gc->reasons.rows);
+    const uint32_t key[GC_REASON_KEYS] = {kind, reason, major_by};
+    struct gc_reason *row = row_table_get(&gc->reasons, key);
+    return row == NULL ? NO_GC_ROW : (uint32_t)(row - (struct gc_reason *)gc->reasons.rows);
+}
+
+/* The row of a collection whose first pause was seen, or of GC_NO_REASON. */
+static uint32_t
+known_row(struct gc_pauses *gc, const struct gc_process *process, uint64_t number, uint32_t kind)
+{
+    for (unsigned i = 0; process != NULL && i < GC_RECENT; i++) {
+        if (process->recent[i].known && process->recent[i].number == number) return process->recent[i].row;
+    }
+    return reason_row(gc, kind, gc->no_reason, STRING_NONE);
 }
 
 static void
@@ -48,20 +54,12 @@ add_pause(struct gc_pauses *gc, uint32_t process_number, const struct duration_e
 {
     struct gc_process *process = row_table_get(&gc->processes, &process_number);
     uint64_t number = begin->number != UINT64_MAX ? begin->number : end->number;
-    uint32_t row = NO_GC_ROW;
-    bool first = true;
-    if (process != NULL && number != UINT64_MAX) {
-        for (unsigned i = 0; i < GC_RECENT && first; i++) {
-            if (!process->recent[i].known || process->recent[i].number != number) continue;
-            first = false;
-            row = process->recent[i].row;
-        }
-    }
-    if (first) {
-        row = reason_row(gc, begin, end);
-        if (process != NULL && number != UINT64_MAX)
-            process->recent[process->next++ % GC_RECENT] = (struct gc_recent){true, number, row};
-    }
+    uint32_t why = begin->reason != STRING_NONE ? begin->reason : end->reason;
+    uint32_t major_by = begin->major_by != STRING_NONE ? begin->major_by : end->major_by;
+    bool first = why != STRING_NONE;
+    uint32_t row = first ? reason_row(gc, begin->name, why, major_by) : known_row(gc, process, number, begin->name);
+    if (first && process != NULL && number != UINT64_MAX)
+        process->recent[process->next++ % GC_RECENT] = (struct gc_recent){true, number, row};
     gc->last_row = row;
     gc->last_first = first;
     if (!wanted) return;

@@ -5,12 +5,16 @@
  *      gc_pauses_init -> gc_pauses_add for every pair of edges of category `gc` -> the rows
  *      -> gc_pauses_free
  *
- * A collection may have several pauses. Its first one names the reason, and all have its number. A
- * pause of a collection whose first one is not in the trace has no known reason.
+ * A collection may have several pauses. Its first one names the reason, and all have its number. If
+ * the first one is not in the trace, the others have the reason GC_NO_REASON, and there is no collection
+ * to count.
  */
 #include "analysis/duration_pairs.h"
 #include "analysis/durations.h"
+#include "base/pool.h"
 #include "base/row_table.h"
+
+#define GC_NO_REASON "(not recorded)"
 
 enum { GC_ROWS_MAX = 4096, GC_PROCESSES_MAX = 64 * 1024, GC_RECENT = 16 };
 
@@ -58,9 +62,10 @@ struct gc_pauses {
     uint32_t last_row;          /* of the pause that was added last, or NO_GC_ROW; */
     bool last_first;            /* whether it is the first one of its collection */
     uint64_t uncounted;         /* pauses and phases without a row, because there are too many names */
+    uint32_t no_reason;          /* GC_NO_REASON in the pool */
 };
 
-void gc_pauses_init(struct gc_pauses *gc);
+void gc_pauses_init(struct gc_pauses *gc, struct pool *pool);
 void gc_pauses_free(struct gc_pauses *gc);
 /* Takes a pair of edges of category `gc`, both not NULL. If not `wanted`, it does not count; nor does what began
  * before a cut. */

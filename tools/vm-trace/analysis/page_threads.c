@@ -135,7 +135,7 @@ page_threads_init(struct page_threads *threads, struct pool *pool, void *context
         .segments_of_track_max = PAGE_SEGMENTS_OF_TRACK_MAX, .context = context, .pair = pair, .piece = piece};
     const struct thread_tracks_visitor visitor = {.context = threads, .piece = on_piece, .pair = on_pair};
     thread_tracks_init(&threads->tracks, pool, &visitor);
-    gc_pauses_init(&threads->gc);
+    gc_pauses_init(&threads->gc, pool);
     row_table_init(&threads->blocked, sizeof(struct page_blocked), 2, PAGE_BLOCKED_NAMES_MAX);
 }
 

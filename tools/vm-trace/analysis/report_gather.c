@@ -824,7 +824,7 @@ report_new(size_t memory_bytes, const struct report_filter *filter)
     const struct thread_states_visitor visitor = {
         .context = report, .last_ns = process_last_ns, .piece = on_piece, .marker = open_marker};
     thread_states_init(&report->states, &visitor);
-    gc_pauses_init(&report->gc);
+    gc_pauses_init(&report->gc, report->pool);
     allocations_init(&report->allocations);
     execution_init(&report->execution);
     calls_init(&report->calls, report, call_wanted);

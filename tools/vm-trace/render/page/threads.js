@@ -286,7 +286,7 @@ function threads_view({
       const all_ns = gc.rows.reduce((sum, row) => sum + row.ns, 0);
       parts.push(draw_table("gc", `garbage collections: ${time(all_ns)}`, gc, [
         ["kind", "text", cells.reason(0)],
-        ["reason", "text", (row) => cells.reason(1)(row) || (row.name < 0 ? "" : "(unknown)")],
+        ["reason", "text", cells.reason(1)],
         ["major by", "text", cells.reason(2)], ["collections", "number", (row) => number(row.firsts)],
         ["pauses", "number", (row) => number(row.count)], ["total", "time", (row) => row.ns],
         ["share", "number", (row) => percent(row.ns, all_ns)], ["longest", "time", (row) => row.longest]
@@ -476,7 +476,7 @@ function threads_view({
       const [kind, reason, major_by] =
         name && name[0] >= 0 ? timeline.reasons[name[0]].map((text) => S[text]) : ["GC", "", ""];
       lines.push(`${kind} ${time(segment.to - segment.from)}`,
-        [reason || "reason unknown: the collection began before the trace", major_by].filter(Boolean).join(", "),
+        [reason, major_by].filter(Boolean).join(", "),
         `collected by ${segment.by || "a thread without a name"}`);
       return lines.filter(Boolean);
     }
