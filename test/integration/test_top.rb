@@ -19,7 +19,7 @@ class TestTop < Integration::Test
     File.write("ready", Thread.list.size)
     sleep
   RUBY
-  FLAGS = ["--zjit-call-threshold=2", "--vm-trace=exits,threads,gc,samples:1ms", "--vm-trace-file=%p.fxt",
+  FLAGS = ["--zjit-call-threshold=2", "--vm-trace=exits,states,threads,gc,samples:1ms", "--vm-trace-file=%p.fxt",
            "--vm-trace-quiet"].freeze
 
   def top(*arguments)

@@ -41,7 +41,7 @@ module ReportSums
 
     def run_tool(*arguments)
       out, _, status = Open3.capture3({ "LC_ALL" => "C.UTF-8" }, @tool, *arguments, *@paths)
-      raise "vm-trace #{arguments}: status #{status.exitstatus}" unless [0, 1].include?(status.exitstatus)
+      raise "vm-trace #{arguments}: status #{status.exitstatus}" unless [0, 1, 2].include?(status.exitstatus) # 2: no method matches
       out.force_encoding("UTF-8")
     end
 

@@ -178,7 +178,7 @@ class TestCalls < Minitest::Test
     data = json(trace, "--thread=web")
     assert_equal [[B, 1, 40.0]], rows(data, "calls", "method", "calls", "own_ns")
     assert_equal [["web", 40.0, 40.0, 0.0]], rows(data, "calls_by_thread", "thread", "thread_ns", "recorded_ns", "outside_ns")
-    assert_match(/^  calls +none: --vm-trace=calls records them$/, report(trace, "--calls", "--reason=Guard*").out)
+    assert_match(/^  calls +none pass --reason: only exits and fallbacks have a reason$/, report(trace, "--calls", "--reason=Guard*").out)
   end
 
   def test_a_report_without_calls_has_a_table_of_methods_only

@@ -78,6 +78,7 @@ class TestDiffDeploy < Minitest::Test
     assert_equal [2, "vm-trace: diff: there are traces of cart and shop: choose one with --service=NAME\n"],
                  [result.status, result.err]
     assert_match(/^  A +cart 40: 1 process$/, diff("--service=cart").out)
+    assert_match(/no traces of the service car with a version; did you mean cart\?$/, diff("--service=car").err)
     result = diff("--service=other")
     assert_equal [2, "vm-trace: diff: there are no traces of the service other with a version\n"],
                  [result.status, result.err]

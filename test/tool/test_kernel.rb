@@ -243,7 +243,7 @@ class TestKernel < Minitest::Test
     refute_match(/^Errors of system calls|^System calls by thread/, text)
     text = tool("report", "--syscalls", "--sched", File.join(TRACES, "gvl.fxt")).out
     assert_match(/^  syscalls +none: --vm-trace=syscalls records them$/, text)
-    assert_match(/^  CPU +nothing: --vm-trace=sched records it$/, text)
+    assert_match(/^  CPUs +none: --vm-trace=sched records them$/, text)
   end
 
   def test_sections_can_be_chosen_together

@@ -7,7 +7,9 @@
 
 #include "analysis/deploys.h"
 #include "analysis/trace_host.h"
+#include "base/escape.h"
 #include "base/message.h"
+#include "base/nearest.h"
 #include "base/row_table.h"
 
 enum { VERSIONS_MAX = 1024 * 1024 };
@@ -84,9 +86,11 @@ choose_service(const struct search *search, const char *wanted)
 {
     const struct pool *pool = reader_pool(search->reader);
     uint32_t found = STRING_NONE;
+    struct nearest nearest = nearest_to(wanted != NULL ? wanted : "");
     for (uint32_t i = 0; i < search->versions.count; i++) {
         const struct version *version = row_table_at(&search->versions, i);
         struct fxt_string name = pool_string(pool, version->service);
+        if (wanted != NULL) nearest_try(&nearest, name.ptr);
         if (wanted != NULL && !fxt_string_is(name, wanted)) continue;
         if (found != STRING_NONE && found != version->service) {
             message("diff: there are traces of %s and %s: choose one with --service=NAME",
@@ -96,8 +100,9 @@ choose_service(const struct search *search, const char *wanted)
         found = version->service;
     }
     if (found == STRING_NONE)
-        message("diff: there are no traces of %s%s with a version", wanted ? "the service " : "a service",
-                wanted ? wanted : "");
+        message("diff: there are no traces of %s%s with a version%s%s%s", wanted ? "the service " : "a service",
+                wanted ? wanted : "", nearest.name ? "; did you mean " : "", nearest.name ? nearest.name : "",
+                nearest.name ? "?" : "");
     return found;
 }
 

@@ -5,6 +5,7 @@
 
 #include "analysis/glob.h"
 #include "analysis/label.h"
+#include "base/nearest.h"
 #include "base/xalloc.h"
 
 bool
@@ -46,4 +47,28 @@ label_matches(const char *pattern, struct fxt_string label)
     bool matches = fnmatch(pattern, method, 0) == 0 || strcmp(pattern, method) == 0;
     free(method);
     return matches;
+}
+
+/* Compares `block in Owner#method` of a label, `Owner#method`, and `method` alone. */
+static void
+try_label(struct nearest *nearest, struct fxt_string label)
+{
+    char *method = xformat("%.*s", (int)label_method_bytes(label), label.ptr);
+    struct label_owner owner = label_owner(text_of(method));
+    nearest_try_as(nearest, method, label.ptr);
+    nearest_try_as(nearest, method + owner.at, label.ptr);
+    nearest_try_as(nearest, method + owner.at + owner.bytes, label.ptr);
+    free(method);
+}
+
+struct fxt_string
+glob_nearest_method(const struct glob *glob, const struct pool *pool)
+{
+    struct nearest nearest = nearest_to(glob->pattern);
+    for (uint32_t id = 0; id < glob->size; id++) {
+        if (glob->known[id] == GLOB_FAILS) try_label(&nearest, pool_string(pool, id));
+    }
+    struct fxt_string name = text_of(nearest.name != NULL ? nearest.name : "");
+    name.len = (uint32_t)label_method_bytes(name);
+    return name;
 }

@@ -26,5 +26,8 @@ void glob_free(struct glob *glob);
 /* A glob_matcher for labels of frames: matches the whole label, or `Owner#method`. The latter
  * also matches literally: POSIX does not define what `Array#[]` means as a glob. */
 bool label_matches(const char *pattern, struct fxt_string label);
+/* Of the labels that the glob was tried on, and that it does not match: the method with the most similar name, with or
+ * without its owner. Empty if none is similar. */
+struct fxt_string glob_nearest_method(const struct glob *glob, const struct pool *pool);
 
 #endif

@@ -161,6 +161,9 @@ struct report_provider {
     uint64_t chunks;
 };
 
+/* Streams that have a selection of tables each. */
+enum report_stream { REPORT_CALLS, REPORT_SYSCALLS, REPORT_CPUS, REPORT_SAMPLES, REPORT_STREAMS };
+
 struct report {
     struct reader *reader;
     struct pool *pool;
@@ -182,6 +185,7 @@ struct report {
     uint32_t last_thread;   /* the native thread of the last event */
 
     bool has_events;
+    bool recorded[REPORT_STREAMS]; /* the files have events of it, whether they pass the filter or not */
     int64_t start_ns;          /* time 0: the first event of the first file */
     int64_t first_ns, last_ns; /* of what counts; first_ns > last_ns: nothing does */
 

@@ -23,8 +23,9 @@ enum { NO_THREAD = UINT32_MAX };
 static bool
 exit_wanted(struct report *report, uint32_t reason, uint32_t location)
 {
-    return glob_matches(&report->reason_glob, report->pool, reason) &&
-           glob_matches(&report->method_glob, report->pool, location);
+    /* Both are asked: trace_filter.h reports what nothing matches. */
+    bool method = glob_matches(&report->method_glob, report->pool, location);
+    return glob_matches(&report->reason_glob, report->pool, reason) && method;
 }
 
 bool
@@ -690,6 +691,7 @@ on_event(void *context, const struct fxt_event *event)
                          event_uint(event, STRING_SURVIVED, 0), event->name.id == STRING_ALIVE);
     }
     if (event->category.id == STRING_SCHED && event->type == FXT_EVENT_DURATION_COMPLETE) {
+        report->recorded[REPORT_CPUS] = true;
         add_cpu(report, event, native, whole); /* its track is that of no thread */
         return;
     }
@@ -697,13 +699,15 @@ on_event(void *context, const struct fxt_event *event)
     if (runs != STRING_NONE) row = thread_row(report, whole, 0, runs);
     struct report_thread *thread = report_thread(report, row);
     bool wanted = thread_wanted(report, report_thread(report, native)) || thread_wanted(report, thread);
+    bool call = event->category.id == STRING_CALL, syscall = event->category.id == STRING_SYSCALL;
+    report->recorded[REPORT_CALLS] |= call;
+    report->recorded[REPORT_SYSCALLS] |= syscall;
     /* All threads: any may hold the GVL. It counts if it is wanted and begins in time. */
     if (is_edge(event) && !report->exits_only) {
         if (event->type == FXT_EVENT_DURATION_BEGIN) note_edge_time(report, process, event->ts_ns);
         duration_pairs_add(report->pairs, report->pool, event, native, wanted);
     }
     if (!wanted) return;
-    bool call = event->category.id == STRING_CALL, syscall = event->category.id == STRING_SYSCALL;
     if (call) add_call(report, event, native, whole); /* counts as far as it lies in the window */
     if (syscall) add_syscall(report, event, native, whole);
     version_history_event(&report->history, report->pool, whole, event);
@@ -738,7 +742,8 @@ sample_wanted(void *context, const struct time_sample *sample)
     uint32_t native = thread_of(report, sample->pid, sample->tid);
     uint32_t process = report_piece(report, report_thread(report, native)->process);
     note_process_time(report_process(report, process), sample->ts_ns);
-    return report_thread_wanted(report, native) && time_wanted(report, sample->ts_ns);
+    report->recorded[REPORT_SAMPLES] = true;
+    return !report->exits_only && report_thread_wanted(report, native) && time_wanted(report, sample->ts_ns);
 }
 
 static void
@@ -760,7 +765,7 @@ static void
 on_blob(void *context, const struct fxt_blob *blob)
 {
     struct report *report = context;
-    if (!report->exits_only) time_samples_blob(&report->samples.all, blob);
+    time_samples_blob(&report->samples.all, blob);
 }
 
 static void

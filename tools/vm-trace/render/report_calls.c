@@ -464,7 +464,7 @@ report_call_tables(struct report *report, struct document *document, uint64_t to
     const struct view view = {report, document, top};
     struct calls_view calls = calls_view(&view);
     if (report->calls.sums.count == 0)
-        document_line(document, "calls", text_of("none: --vm-trace=calls records them"));
+        document_line(document, "calls", view_nothing(&view, REPORT_CALLS));
     struct row_table pairs = group_pairs(report);
     add_methods(&calls);
     add_pairs(&calls, &pairs, true);

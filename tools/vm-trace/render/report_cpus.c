@@ -165,7 +165,7 @@ report_cpu_tables(struct report *report, struct document *document, uint64_t top
 {
     const struct view view = {report, document, top};
     if (report->kernel.cpus.threads.count == 0)
-        document_line(document, "CPU", text_of("nothing: --vm-trace=sched records it"));
+        document_line(document, "CPUs", view_nothing(&view, REPORT_CPUS));
     add_threads(&view);
     add_others(&view);
 }

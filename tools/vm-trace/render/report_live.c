@@ -102,11 +102,11 @@ add_exits(const struct view *view, const struct report_live *live)
         {"method", "method", COLUMN_TEXT},
     };
     struct row_table rows = view_exits(view, false, BY_REASON | BY_LOCATION, NULL);
-    if (live->by_count) row_table_sort(&rows, compare_counts, NULL);
-    struct table *table =
-        document_table(view->document, "live_exits",
-                       text_of(live->by_count ? "Exits, most frequent first" : "Exits, most lost time first"),
-                       COLUMNS(columns));
+    const char *title = "Exits, most lost time first";
+    if (!timed) title = "Exits, most frequent first (lost time needs the stream states)";
+    if (live->by_count) title = "Exits, most frequent first";
+    if (live->by_count || !timed) row_table_sort(&rows, compare_counts, NULL);
+    struct table *table = document_table(view->document, "live_exits", text_of(title), COLUMNS(columns));
     uint32_t count = 0;
     for (uint32_t i = 0; i < rows.count; i++) {
         const struct exit_row *row = row_table_at(&rows, i);

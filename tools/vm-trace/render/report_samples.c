@@ -204,7 +204,7 @@ report_sample_tables(struct report *report, struct document *document, uint64_t 
 {
     const struct view view = {report, document, top};
     if (report->samples.threads.count == 0) {
-        document_line(document, "samples", text_of("none (--vm-trace=samples records them)"));
+        document_line(document, "samples", view_nothing(&view, REPORT_SAMPLES));
         return;
     }
     add_threads(&view);

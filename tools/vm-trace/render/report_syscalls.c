@@ -360,6 +360,6 @@ report_syscall_tables(struct report *report, struct document *document, uint64_t
 {
     const struct view view = {report, document, top};
     if (!recorded(report))
-        document_line(document, "syscalls", text_of("none: --vm-trace=syscalls records them"));
+        document_line(document, "syscalls", view_nothing(&view, REPORT_SYSCALLS));
     add_all(&view, true);
 }

@@ -16,6 +16,36 @@ view_name(const struct view *view, uint32_t id)
     return id == STRING_NONE ? text_of("(unknown)") : pool_string(view->report->pool, id);
 }
 
+/* "--since, --thread": the options that choose, of this report. */
+static struct fxt_string
+chosen_by(const struct view *view)
+{
+    const struct report_filter *filter = &view->report->filter;
+    const char *globs[] = {filter->reason, filter->method, filter->thread};
+    static const char *const names[] = {"--reason", "--method", "--thread", "--since", "--until"};
+    const bool given[] = {globs[0] != NULL, globs[1] != NULL, globs[2] != NULL, filter->since_ns != INT64_MIN,
+                          filter->until_ns != INT64_MAX};
+    struct fxt_string text = text_of("");
+    for (unsigned i = 0; i < sizeof given / sizeof *given; i++) {
+        if (given[i]) text = document_text(view->document, "%s%s%s", text.ptr, text.len > 0 ? ", " : "", names[i]);
+    }
+    return text;
+}
+
+struct fxt_string
+view_nothing(const struct view *view, enum report_stream stream)
+{
+    static const char *const names[REPORT_STREAMS] = {"calls", "syscalls", "sched", "samples"};
+    if (!view->report->recorded[stream])
+        return document_text(view->document, "none: --vm-trace=%s records them", names[stream]);
+    const struct report_filter *filter = &view->report->filter;
+    const char *why = "";
+    if (filter->reason != NULL) why = ": only exits and fallbacks have a reason";
+    else if (filter->method != NULL && (stream == REPORT_CPUS || stream == REPORT_SAMPLES))
+        why = ": it chooses among exits, fallbacks, calls and allocations";
+    return document_text(view->document, "none pass %s%s", chosen_by(view).ptr, why);
+}
+
 struct fxt_string
 view_title(const struct view *view, struct fxt_string title, uint64_t uncounted, const char *what)
 {
@@ -394,7 +424,10 @@ add_totals(const struct view *view)
     table->data = true;
     struct cell *cells = table_row(table);
     for (unsigned i = 0; i < table->column_count; i++) cells[i] = cell_number(numbers[i]);
-    if (exits.count == 0 && fallbacks.count == 0) document_line(view->document, "exits", text_of("none"));
+    if (exits.count > 0 || fallbacks.count > 0) return;
+    struct fxt_string filters = chosen_by(view);
+    document_line(view->document, "exits",
+                  filters.len > 0 ? document_text(view->document, "none pass %s", filters.ptr) : text_of("none"));
 }
 
 void

@@ -33,6 +33,9 @@ struct row_table view_exits(const struct view *view, bool fallbacks, unsigned by
 /* The rate of a row for a cell, kept by the document; NULL if the trace has no event of it. */
 const float *view_rate(const struct view *view, const struct exit_row *exit_row);
 
+/* Why a selection of tables has nothing, which the command asked for: not recorded, or left out by options. */
+struct fxt_string view_nothing(const struct view *view, enum report_stream stream);
+
 /* The time in which threads ran; 0 if that is unknown. */
 uint64_t view_running_ns(const struct view *view);
 
@@ -65,7 +68,6 @@ void view_add_samples(const struct view *view);
 void view_add_syscalls(const struct view *view);
 /* In report_cpus.c: how long threads had a CPU or waited for one. */
 void view_add_cpus(const struct view *view);
-/* In report_gains.c: what methods would gain if none of their calls exited. */
 /* In report_gc.c: garbage collections. */
 void view_add_gc(const struct view *view);
 /* In report_allocations.c: sampled allocations, and the objects that survived. */

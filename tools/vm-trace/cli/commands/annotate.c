@@ -10,6 +10,7 @@
 #include "analysis/source_match.h"
 #include "base/xalloc.h"
 #include "cli/command.h"
+#include "cli/trace_filter.h"
 #include "render/annotated.h"
 #include "render/document.h"
 #include "render/report_tables.h"
@@ -67,6 +68,7 @@ run(const struct options *options, int argument_count, char **arguments)
     if (table_id != NULL && options_refused("context", "has no effect with --table")) return STATUS_USAGE;
     bool data = format == FORMAT_JSON || format == FORMAT_CSV;
     if (data && options_refused("context", "has no effect with --format=json or csv")) return STATUS_USAGE;
+    if (!trace_filter_window("annotate", filter.since_ns, filter.until_ns)) return STATUS_USAGE;
     struct report *report = report_new(options->memory_bytes, &filter);
     enum status status = report_read_all(report, options->max_faults, 1, arguments);
     if (report_readable(report)) {
@@ -86,6 +88,7 @@ run(const struct options *options, int argument_count, char **arguments)
             .traced = traces_written(1, arguments), .context = context, .top = options->top,
         };
         status = worse(status, print_annotated(&view, &document));
+        status = worse(status, trace_filter_check("annotate", report));
         free(sources);
         annotation_free(&annotation);
         document_free(&document);
@@ -98,16 +101,7 @@ static const struct cli_option annotate_options[] = {
     {"context", 'C', "N", "lines to print around each line with exits (default 2)", take_number, &context, 0, 1000000},
     {"top", 'n', "N", "files to print, those that cost most (default 10)", take_number, &common_options.top, 1,
      1000000000},
-    CLI_OPTION("since", 's', "TIME",
-               "count only from this time on: seconds after the first\n"
-               "event, or with a unit: 20ms, 300us, 5ns",
-               take_time, &filter.since_ns),
-    CLI_OPTION("until", 'u', "TIME", "count only before this time", take_time, &filter.until_ns),
-    CLI_OPTION("reason", 'r', "GLOB", "only exits and fallbacks with these reasons (see vm-trace explain)", take_text,
-               &filter.reason),
-    CLI_OPTION("method", 'e', "GLOB", "only those in these methods: 'Foo#*', '*app/models/*'", take_text,
-               &filter.method),
-    CLI_OPTION("thread", 't', "GLOB", "only this thread, by name or tid", take_text, &filter.thread),
+    OPTIONS_TRACE_FILTER(filter),
     OPTION_FORMAT(format, table_id),
     OPTION_MAX_FAULTS,
     OPTION_MEMORY,

@@ -20,6 +20,7 @@
 #include "base/output_file.h"
 #include "base/xalloc.h"
 #include "cli/command.h"
+#include "cli/trace_filter.h"
 #include "fxt/event_keys.h"
 #include "fxt/inline_event.h"
 #include "fxt/known_strings.h"
@@ -121,6 +122,7 @@ note_event(void *context, const struct fxt_event *event)
 {
     struct cut *cut = context;
     note_time(cut, event->ts_ns);
+    if (event->type == FXT_EVENT_DURATION_COMPLETE) note_time(cut, event->end_ns);
     if (event->type != FXT_EVENT_FLOW_BEGIN || map_get(&cut->flows, flow_key(event->pid, event->id)) != MAP_NONE)
         return;
     map_set(&cut->flows, flow_key(event->pid, event->id), cut->flow_count);
@@ -725,8 +727,8 @@ cut_file(const struct options *options, FILE *out, const char *file)
         struct fxt_visitor visitor = {
             .context = &cut, .event = cut_event, .sched = cut_sched, .object = cut_object, .blob = cut_blob,
             .record = cut_record};
-        read_once(&cut, options, to_read, file, &visitor, true, &status);
-        write_marks(&cut);
+        if (!trace_filter_window_in("cut", since_ns, cut.last_ns - cut.first_ns)) status = STATUS_USAGE;
+        else if (read_once(&cut, options, to_read, file, &visitor, true, &status)) write_marks(&cut);
     }
     if (status < STATUS_USAGE) print_cut_summary(&cut, file);
 
@@ -754,10 +756,7 @@ run(const struct options *options, int file_count, char **files)
         fputs("vm-trace: cut takes one file; merge joins several into one\n", stderr);
         return STATUS_USAGE;
     }
-    if (since_ns >= until_ns) {
-        fputs("vm-trace: --since is not before --until: the range is empty\n", stderr);
-        return STATUS_USAGE;
-    }
+    if (!trace_filter_window("cut", since_ns, until_ns)) return STATUS_USAGE;
     struct output output;
     if (!output_open(&output, OUTPUT_BINARY, out_path, file_count, files)) return STATUS_CANNOT_READ;
     return output_close(&output, cut_file(options, output.file, files[0]));

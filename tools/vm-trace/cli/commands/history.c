@@ -323,9 +323,14 @@ fill_document(struct history *history, struct document *document)
 static enum status
 print_no_match(const struct history *history)
 {
-    message("history: no ISEQ or exit matches %s; %s", history->glob.pattern, history->versions.count > 0
-            ? "vm-trace report lists methods, and a glob such as '*name*' matches part of a name"
-            : "history needs a trace with --zjit-trace-compiles and --zjit-trace-invalidation");
+    struct fxt_string nearest = glob_nearest_method(&history->glob, history->pool);
+    if (nearest.len > 0)
+        message("history: no ISEQ or exit matches %s; did you mean %.*s?", history->glob.pattern, (int)nearest.len,
+                nearest.ptr);
+    else
+        message("history: no ISEQ or exit matches %s; %s", history->glob.pattern, history->versions.count > 0
+                ? "vm-trace report lists methods, and a glob such as '*name*' matches part of a name"
+                : "history needs a trace with --zjit-trace-compiles and --zjit-trace-invalidation");
     return STATUS_USAGE;
 }
 

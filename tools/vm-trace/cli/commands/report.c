@@ -1,10 +1,8 @@
 /* report.c - `vm-trace report`: summarizes what exits cost. */
 #include <stdio.h>
 
-#include "analysis/reason.h"
-#include "base/escape.h"
-#include "base/nearest.h"
 #include "cli/command.h"
+#include "cli/trace_filter.h"
 #include "render/advice_table.h"
 #include "render/document.h"
 #include "render/report_fold.h"
@@ -14,25 +12,6 @@ static struct report_filter filter = {.since_ns = INT64_MIN, .until_ns = INT64_M
 static enum document_format format = FORMAT_TEXT;
 static const char *table;
 static bool advice, samples, calls, syscalls, sched;
-
-/* A reason without any event may be misspelled: suggests a name of a reason in the traces, or
- * another known one. */
-static void
-suggest_reason(const struct report *report)
-{
-    const struct glob *glob = &report->reason_glob;
-    if (glob_matched_any(glob)) return;
-    struct nearest nearest = nearest_to(glob->pattern);
-    for (uint32_t id = 0; id < glob->size; id++) {
-        if (glob->known[id] == GLOB_FAILS) nearest_try(&nearest, pool_string(report->pool, id).ptr);
-    }
-    reason_nearest(&nearest);
-    fputs("vm-trace: report: no event has the reason ", stderr);
-    print_escaped(stderr, text_of(glob->pattern));
-    if (nearest.name != NULL) fputs("; did you mean ", stderr);
-    if (nearest.name != NULL) print_escaped(stderr, text_of(nearest.name));
-    fputs(nearest.name != NULL ? "?\n" : "; vm-trace explain lists all\n", stderr);
-}
 
 /* All that is recorded, or all about what the options choose. */
 static void
@@ -48,6 +27,7 @@ add_tables(struct report *report, struct document *document, uint64_t top)
 static enum status
 run(const struct options *options, int file_count, char **files)
 {
+    if (!trace_filter_window("report", filter.since_ns, filter.until_ns)) return STATUS_USAGE;
     struct report *report = report_new(options->memory_bytes, &filter);
     enum status status = report_read_all(report, options->max_faults, file_count, files);
     if (report_readable(report)) {
@@ -58,7 +38,7 @@ run(const struct options *options, int file_count, char **files)
         add_tables(report, &document, options->top);
         report_fold(report, &document);
         if (advice) advice_table_report(report, &document, options->top);
-        suggest_reason(report);
+        status = worse(status, trace_filter_check("report", report));
         if (!document_print(&document, format, table)) status = worse(status, STATUS_USAGE);
         document_free(&document);
     }
@@ -68,18 +48,7 @@ run(const struct options *options, int file_count, char **files)
 
 static const struct cli_option report_options[] = {
     OPTION_TOP,
-    CLI_OPTION("since", 's', "TIME",
-               "count only from this time on: seconds after the first\n"
-               "event, or with a unit: 20ms, 300us, 5ns",
-               take_time, &filter.since_ns),
-    CLI_OPTION("until", 'u', "TIME", "count only before this time", take_time, &filter.until_ns),
-    CLI_OPTION("reason", 'r', "GLOB",
-               "only exits and fallbacks with these reasons: 'Guard*', or as in\n"
-               "the JIT's stats: guard_type_failure (see vm-trace explain)",
-               take_text, &filter.reason),
-    CLI_OPTION("method", 'e', "GLOB", "only those in these methods: 'Foo#*', '*app/models/*'", take_text,
-               &filter.method),
-    CLI_OPTION("thread", 't', "GLOB", "only this thread, by name or tid", take_text, &filter.thread),
+    OPTIONS_TRACE_FILTER(filter),
     CLI_OPTION("advice", 'a', NULL, "for each reason: what it means, what causes it, what helps", NULL, &advice),
     CLI_OPTION("samples", 'p', NULL, "all about sampled time instead: by thread and state, method and line", NULL,
                &samples),
