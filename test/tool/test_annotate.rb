@@ -116,21 +116,21 @@ class TestAnnotate < Minitest::Test
         counts       exits are exact (hits of their sites); times are those of the recorded exits
 
       D/app/foo.rb: 2,010 exits, 24.8 ms lost at 2 lines
-             lost  exits  fallbacks  line
-          24.8 ms     10                3                  x + 1
-          24.5 ms      4                                   ^ GuardType(Fixnum), send, versions 1: 1, 2: 3
-         250.0 us      6                                   ^ NoProfileSend, send, version 1
-                                           ...
-          1000 ns  2,000                8    def baz = yield
-          1000 ns  2,000                     ^ Throw, send, version 1
+                lost  exits  fallbacks  line
+        24,750.00 us     10                3                  x + 1
+        24,500.00 us      4                                   ^ GuardType(Fixnum), send, versions 1: 1, 2: 3
+           250.00 us      6                                   ^ NoProfileSend, send, version 1
+                                              ...
+             1.00 us  2,000                8    def baz = yield
+             1.00 us  2,000                     ^ Throw, send, version 1
 
-      D/app/other.rb: 4,000 exits, 5 fallbacks, 1000.0 us lost at 1 line
-             lost  exits  fallbacks  line
-        1000.0 us  4,000          5     2  two
-        1000.0 us  4,000                   ^ Throw, send, version 1
-                                  5        ^ Send: megamorphic call site, send, version 1
+      D/app/other.rb: 4,000 exits, 5 fallbacks, 1.00 ms lost at 1 line
+           lost  exits  fallbacks  line
+        1.00 ms  4,000          5     2  two
+        1.00 ms  4,000                   ^ Throw, send, version 1
+                                5        ^ Send: megamorphic call site, send, version 1
     TEXT
-    assert_match(/^1 more file \(--top=N shows more\): 4,000 exits, 5 fallbacks, 1000.0 us lost$/,
+    assert_match(/^1 more file \(--top=N shows more\): 4,000 exits, 5 fallbacks, 1.00 ms lost$/,
                  annotated(timed_trace, "--top=1"))
   end
 

@@ -510,7 +510,7 @@ class TestReport < Minitest::Test
 
   def test_other_work_of_the_compiler_counts_as_no_compilation
     data = json(compilations)
-    assert_match(/^Compilations: 4 of 3 ISEQs, 1900 ns in all, 168 bytes of code; 1 without code$/, report(compilations).out)
+    assert_match(/^Compilations: 4 of 3 ISEQs, 1\.90 us in all, 168 bytes of code; 1 without code$/, report(compilations).out)
     assert_equal [4, 3, 1, 168], data["totals"]["rows"][0].values_at("compilations", "compiled_iseqs", "compiled_nothing", "code_bytes")
     assert_equal [["(whole)", 4, 1900], ["codegen", 2, 140], ["emit", 1, 10], ["mark_executable", 1, 10]],
                  rows(data, "compile_phases", "name", "count", "total_ns"), "phases of what is no compilation are none"

@@ -117,19 +117,19 @@ class TestStates < Minitest::Test
   def test_report_begins_with_what_exits_cost
     out = report(states_trace).out
     assert_equal %w[time verdict], out.lines[1, 2].map { |line| line.split.first }
-    assert_equal "of 10.7 s of running, 3.2 s (30.0 %) were interpreted because of exits, 90 % of it at 2 of 5 places",
+    assert_equal "of 10.7 s of running, 3.20 s (30.0 %) were interpreted because of exits, 90 % of it at 2 of 5 places",
                  head(out, "time")
     assert_equal "exits are worth a look: they cost 30.0 % of the time (6,351 a second, 50.4 us each)",
                  head(out, "verdict")
   end
 
   def test_exits_that_are_not_the_problem
-    assert_equal ["of 100.0 ms, 400.0 us (0.4 %) were interpreted because of exits at 1 place",
+    assert_equal ["of 100 ms, 400 us (0.4 %) were interpreted because of exits at 1 place",
                   "exits are not your problem: they cost 0.4 % of the time (100 a second, 40.0 us each)",
                   "garbage collection took 33.0 %"],
                  sentences(lost: 0.4, gc: 33, compiled: 60.6, uncompiled: 6)
     assert_equal "compiled code took 99.6 %", sentences(lost: 0.4, compiled: 99.6)[2]
-    assert_equal ["of 100.0 ms, nothing was interpreted because of exits",
+    assert_equal ["of 100 ms, nothing was interpreted because of exits",
                   "exits are not your problem: they cost 0.0 % of the time"],
                  sentences(lost: 0, compiled: 100)[0, 2]
   end
@@ -144,8 +144,8 @@ class TestStates < Minitest::Test
   end
 
   def test_waiting_and_blocked_time_is_not_running_time
-    assert_equal ["of 20.0 ms of running, 5.0 ms (25.0 %) were interpreted because of exits at 1 place",
-                  "exits are worth a look: they cost 25.0 % of the time (100 a second, 500.0 us each)",
+    assert_equal ["of 20.0 ms of running, 5.00 ms (25.0 %) were interpreted because of exits at 1 place",
+                  "exits are worth a look: they cost 25.0 % of the time (100 a second, 500 us each)",
                   "threads waited for the GVL 20.0 % of their lives; threads were blocked 60.0 % of their lives"],
                  sentences(lost: 5, compiled: 15, waiting: 20, blocked: 60)
   end
@@ -163,7 +163,7 @@ class TestStates < Minitest::Test
   def test_filter_for_reasons_is_named
     data = json(states_trace, "--reason=Guard*")
     assert_equal [[2900.0, 40_001]], rows(data, "cost", "lost_ns", "exits")
-    assert_equal "of 10.7 s of running, 2.9 s (27.2 %) were interpreted because of these exits at 2 places",
+    assert_equal "of 10.7 s of running, 2.90 s (27.2 %) were interpreted because of these exits at 2 places",
                  head(report(states_trace, "--reason=Guard*").out, "time")[/\A.* places/]
     refute data.key?("interpreted"), "they have no reason"
   end
@@ -685,7 +685,7 @@ class TestStates < Minitest::Test
 
   def test_page_shows_lost_time_first
     browse(states_trace, height: 2000) do |browser|
-      assert_equal "Of 10.7 s of running, 3.2 s (30.0 %) were interpreted because of exits, " \
+      assert_equal "Of 10.7 s of running, 3.20 s (30.0 %) were interpreted because of exits, " \
                    "90 % of it at 2 of 5 places.", browser.text("#cost-sentence")
       assert_match(/^Exits are worth a look: they cost 30\.0 %/, browser.text("#cost-advice"))
       assert_equal ["blocked", "7.05 s", "39.2 %", ""], cells(browser, "#states tbody tr").first

@@ -39,7 +39,7 @@ class TestThrows < Minitest::Test
     assert_equal [[BLOCK, CALLER, 1, 10_000_000], [BLOCK, METHOD, 3, 6_000_000]], pairs(bytes)
     out = with_file(bytes) { |path| tool("report", path).out }
     assert_match(/^Jumps out of blocks: 4, two exits each$/, out)
-    assert_match(/10\.0 ms +1 +25\.0% +block in Foo#a \(\/app\/foo\.rb:4\) +Foo#b \(\/app\/foo\.rb:9\)/, out)
+    assert_match(/10\.00 ms +1 +25\.0% +block in Foo#a \(\/app\/foo\.rb:4\) +Foo#b \(\/app\/foo\.rb:9\)/, out)
   end
 
   # Throws of two threads between those of one.

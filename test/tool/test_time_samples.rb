@@ -72,7 +72,7 @@ class TestTimeSamples < Minitest::Test
 
   def test_report_by_thread_and_state
     text = with_file(BYTES) { |path| tool("report", "--samples", path).out }
-    assert_match(/^Samples by thread and state: 54\.0 ms of threads' time, one each 1000\.0 us$/, text)
+    assert_match(/^Samples by thread and state: 54\.0 ms of threads' time, one each 1.00 ms$/, text)
     main, worker = report(BYTES, "--samples")["samples_by_thread"]["rows"]
     assert_equal ["main", 43, ms(10)], main.values_at("thread", "tid", "time_ns")
     assert_equal ["worker", 44, ms(44)], worker.values_at("thread", "tid", "time_ns")
@@ -113,7 +113,7 @@ class TestTimeSamples < Minitest::Test
 
   def test_a_trace_without_samples_says_so
     with_file(ThreadsTrace.new.build) do |path|
-      assert_match(/^  samples +none \(--vm-trace=samples records them\)$/, tool("report", "--samples", path).out)
+      assert_match(/^  samples +none: --vm-trace=samples records them$/, tool("report", "--samples", path).out)
       refute_match(/Samples/, tool("report", path).out)
     end
   end

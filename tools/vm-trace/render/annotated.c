@@ -20,7 +20,7 @@
 #include "fxt/known_strings.h"
 #include "render/annotated.h"
 
-enum { VERSIONS_SHOWN = 6, GAP = 2, LINE_WIDTH = 4, DURATION_WIDTH = 9 };
+enum { VERSIONS_SHOWN = 6, GAP = 2, LINE_WIDTH = 4 };
 
 /* --- the margin --------------------------------------------------------------------------------- */
 
@@ -46,20 +46,27 @@ fallbacks_of(const struct annotated_cost *cost)
 static const struct {
     const char *title;
     uint64_t (*value)(const struct annotated_cost *cost);
-    const char *(*text)(char text[NUMBER_TEXT], uint64_t value);
-    unsigned least_width; /* of a smaller number with a longer text */
-    bool always;          /* also where it is 0 in all files */
+    bool duration;
+    bool always; /* also where it is 0 in all files */
 } margins[] = {
-    {"lost", lost_of, duration_text, DURATION_WIDTH, false},
-    {"exits", exits_of, with_commas, 0, true},
-    {"fallbacks", fallbacks_of, with_commas, 0, false},
+    {"lost", lost_of, true, false},
+    {"exits", exits_of, false, true},
+    {"fallbacks", fallbacks_of, false, false},
 };
 enum { MARGINS = sizeof margins / sizeof *margins };
 
 struct widths {
     unsigned of[MARGINS]; /* 0: not shown */
     unsigned line;
+    struct duration_scale scales[MARGINS]; /* of durations */
 };
+
+static const char *
+margin_text(char text[NUMBER_TEXT], const struct widths *widths, unsigned margin, uint64_t value)
+{
+    return margins[margin].duration ? scaled_duration_text(text, &widths->scales[margin], value)
+                                    : with_commas(text, value);
+}
 
 static void
 widen(unsigned *width, size_t len)
@@ -67,18 +74,49 @@ widen(unsigned *width, size_t len)
     if (len > *width) *width = (unsigned)len;
 }
 
-/* A file's own sum is the largest number in a column. */
+static void
+widen_by_cost(struct widths *widths, const struct annotated_cost *cost)
+{
+    char text[NUMBER_TEXT];
+    for (unsigned i = 0; i < MARGINS; i++) {
+        if (widths->of[i] > 0) widen(&widths->of[i], strlen(margin_text(text, widths, i, margins[i].value(cost))));
+    }
+}
+
+static void
+scale_by_cost(struct widths *widths, const struct annotated_cost *cost)
+{
+    for (unsigned i = 0; i < MARGINS; i++) duration_scale_add(&widths->scales[i], margins[i].value(cost));
+}
+
+/* Each line of the file with costs, and each of its reasons. */
+static void
+each_cost(const struct annotated_view *view, const struct annotated_file *file, struct widths *widths,
+          void (*take)(struct widths *widths, const struct annotated_cost *cost))
+{
+    uint32_t line_count, first = annotation_lines(view->annotation, file->path, &line_count);
+    for (uint32_t i = 0; i < line_count; i++) {
+        const struct annotated_line *line = row_table_at(&view->annotation->lines, first + i);
+        uint32_t count, first_reason = annotation_reasons(view->annotation, line->path, line->line, &count);
+        take(widths, &line->cost);
+        for (uint32_t n = 0; n < count; n++) {
+            const struct annotated_reason *reason = row_table_at(&view->annotation->reasons, first_reason + n);
+            take(widths, &reason->cost);
+        }
+    }
+}
+
 static struct widths
 margin_widths(const struct annotated_view *view, const struct annotated_file *file, uint64_t last_line)
 {
     struct widths widths = {.line = LINE_WIDTH};
     char text[NUMBER_TEXT];
     for (unsigned i = 0; i < MARGINS; i++) {
-        if (margins[i].value(&view->annotation->cost) == 0 && !margins[i].always) continue;
-        widths.of[i] = margins[i].least_width;
-        widen(&widths.of[i], strlen(margins[i].title));
-        widen(&widths.of[i], strlen(margins[i].text(text, margins[i].value(&file->cost))));
+        if (margins[i].value(&view->annotation->cost) > 0 || margins[i].always)
+            widths.of[i] = (unsigned)strlen(margins[i].title);
     }
+    each_cost(view, file, &widths, scale_by_cost);
+    each_cost(view, file, &widths, widen_by_cost);
     widen(&widths.line, (size_t)snprintf(text, sizeof text, "%" PRIu64, last_line));
     return widths;
 }
@@ -91,7 +129,7 @@ print_margin(const struct widths *widths, const struct annotated_cost *cost, int
     for (unsigned i = 0; i < MARGINS; i++) {
         uint64_t value = cost != NULL ? margins[i].value(cost) : 0;
         if (widths->of[i] == 0) continue;
-        const char *shown = line < 0 ? margins[i].title : value > 0 ? margins[i].text(text, value) : "";
+        const char *shown = line < 0 ? margins[i].title : value > 0 ? margin_text(text, widths, i, value) : "";
         printf("%*s%*s", GAP, "", (int)widths->of[i], shown);
     }
     if (line > 0) snprintf(text, sizeof text, "%" PRId64, line);

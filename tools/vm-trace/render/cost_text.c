@@ -32,23 +32,6 @@ share_of(uint64_t part, uint64_t whole)
     return whole > 0 ? (double)part / (double)whole : 0;
 }
 
-/* A time as in prose: 3.1 s. */
-static const char *
-time_text(char text[NUMBER_TEXT], uint64_t ns)
-{
-    static const struct {
-        double ns;
-        const char *unit;
-    } units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}};
-    for (unsigned i = 0; i < sizeof units / sizeof *units; i++) {
-        if ((double)ns < units[i].ns) continue;
-        snprintf(text, NUMBER_TEXT, "%.1f %s", (double)ns / units[i].ns, units[i].unit);
-        return text;
-    }
-    snprintf(text, NUMBER_TEXT, "%" PRIu64 " ns", ns);
-    return text;
-}
-
 struct sentence {
     char *text;
     size_t len;
@@ -94,16 +77,16 @@ cost_sentence(char text[COST_TEXT], const struct cost *cost)
     text[0] = '\0';
     if (cost->summed) {
         bool idle = execution_life_ns(cost->ns) > running_ns + running_ns / 1000;
-        say(&sentence, "of %s%s, ", time_text(whole, running_ns), idle ? " of running" : "");
+        say(&sentence, "of %s%s, ", duration_text(whole, running_ns), idle ? " of running" : "");
     }
     else {
-        say(&sentence, "in %s, ", time_text(whole, cost->span_ns));
+        say(&sentence, "in %s, ", duration_text(whole, cost->span_ns));
     }
     if (cost->lost_ns == 0) {
         say(&sentence, "nothing was interpreted because of %s", exits);
         return text;
     }
-    say(&sentence, "%s%s", cost->estimated ? "about " : "", time_text(lost, cost->lost_ns));
+    say(&sentence, "%s%s", cost->estimated ? "about " : "", duration_text(lost, cost->lost_ns));
     if (cost->summed) say(&sentence, " (%.1f %%)", 100 * share_of(cost->lost_ns, running_ns));
     say(&sentence, " were interpreted because of %s", exits);
     with_commas(number, cost->places);
@@ -124,7 +107,7 @@ say_rate(struct sentence *sentence, const struct cost *cost)
     double per_second = (double)cost->exits * 1e9 / (double)cost->span_ns;
     say(sentence, " (%s a second, %s each)",
         per_second >= 10 ? with_commas(rate, (uint64_t)(per_second + 0.5)) : amount_text(rate, per_second),
-        time_text(each, cost->lost_ns / cost->exits));
+        duration_text(each, cost->lost_ns / cost->exits));
 }
 
 const char *

@@ -15,6 +15,7 @@ document_free(struct document *document)
     for (uint32_t i = 0; i < document->table_count; i++) {
         free(document->tables[i]->cells);
         free(document->tables[i]->columns);
+        free(document->tables[i]->scales);
         free(document->tables[i]);
     }
     for (uint32_t i = 0; i < document->kept_count; i++) free(document->kept[i]);
@@ -59,15 +60,22 @@ document_line(struct document *document, const char *title, struct fxt_string te
 }
 
 struct table *
-document_table(struct document *document, const char *id, struct fxt_string title, const struct column *columns,
-               unsigned column_count)
+table_new(const char *id, struct fxt_string title, const struct column *columns, unsigned column_count)
 {
     struct table *table = xcalloc(1, sizeof *table);
     *table = (struct table){.id = id, .title = title, .column_count = column_count};
     table->columns = xcalloc(column_count, sizeof *columns);
+    table->scales = xcalloc(column_count, sizeof *table->scales);
     memcpy(table->columns, columns, column_count * sizeof *columns);
+    return table;
+}
+
+struct table *
+document_table(struct document *document, const char *id, struct fxt_string title, const struct column *columns,
+               unsigned column_count)
+{
     make_room(document->tables, document->table_count, document->table_capacity);
-    return document->tables[document->table_count++] = table;
+    return document->tables[document->table_count++] = table_new(id, title, columns, column_count);
 }
 
 struct cell *
@@ -232,21 +240,86 @@ bytes_text(char text[NUMBER_TEXT], uint64_t bytes)
     return text;
 }
 
-const char *
-duration_text(char text[NUMBER_TEXT], uint64_t ns)
+/* --- durations ---------------------------------------------------------------------------------------- */
+
+static const struct {
+    double ns;
+    const char *name;
+} duration_units[DURATION_UNITS] = {{1, "ns"}, {1e3, "us"}, {1e6, "ms"}, {1e9, "s"}};
+
+void
+duration_scale_add(struct duration_scale *scale, uint64_t ns)
 {
-    if (ns < 10000) snprintf(text, NUMBER_TEXT, "%" PRIu64 " ns", ns);
-    else if (ns < 10000000) snprintf(text, NUMBER_TEXT, "%.1f us", (double)ns / 1e3);
-    else if (ns < UINT64_C(10000000000)) snprintf(text, NUMBER_TEXT, "%.1f ms", (double)ns / 1e6);
-    else snprintf(text, NUMBER_TEXT, "%.2f s", (double)ns / 1e9);
+    if (ns == 0) return;
+    if (ns > scale->most) scale->most = ns;
+    if (scale->count++ == 0 || ns < scale->least) scale->least = ns;
+    for (unsigned i = 0; i < DURATION_UNITS; i++) scale->small[i] += (double)ns < 0.9995 * duration_units[i].ns;
+}
+
+/* The unit in which the longest is at least 1; if most are below 1 in it, the next smaller one. */
+static unsigned
+unit_of(const struct duration_scale *scale)
+{
+    unsigned unit = 0;
+    while (unit + 1 < DURATION_UNITS && (double)scale->most >= 0.9995 * duration_units[unit + 1].ns) unit++;
+    return unit > 0 && 2 * scale->small[unit] > scale->count ? unit - 1 : unit;
+}
+
+static int
+decimals_of(const struct duration_scale *scale, unsigned unit)
+{
+    double least = (double)scale->least / duration_units[unit].ns;
+    if (unit == 0 || least >= 99.95) return 0;
+    return least >= 9.995 ? 1 : 2;
+}
+
+const char *
+scaled_duration_text(char text[NUMBER_TEXT], const struct duration_scale *scale, uint64_t ns)
+{
+    unsigned unit = unit_of(scale);
+    int decimals = ns > 0 ? decimals_of(scale, unit) : 0;
+    char number[NUMBER_TEXT], whole[NUMBER_TEXT];
+    double value = (double)ns / duration_units[unit].ns, least = pow(10, -decimals);
+    if (ns > 0 && value < least / 2) {
+        snprintf(text, NUMBER_TEXT, "<%.*f %s", decimals, least, duration_units[unit].name);
+        return text;
+    }
+    int len = snprintf(number, sizeof number, "%.*f", decimals, value);
+    const char *fraction = number + len - (decimals > 0 ? decimals + 1 : 0);
+    with_commas(whole, strtoull(number, NULL, 10));
+    snprintf(text, NUMBER_TEXT, "%.20s%.3s %s", whole, fraction, duration_units[unit].name);
     return text;
 }
 
 const char *
-time_delta_text(char text[NUMBER_TEXT], int64_t ns)
+scaled_delta_text(char text[NUMBER_TEXT], const struct duration_scale *scale, int64_t ns)
 {
     char size[NUMBER_TEXT];
-    duration_text(size, ns < 0 ? (uint64_t)0 - (uint64_t)ns : (uint64_t)ns);
+    scaled_duration_text(size, scale, ns < 0 ? (uint64_t)0 - (uint64_t)ns : (uint64_t)ns);
     snprintf(text, NUMBER_TEXT, "%c%.*s", ns < 0 ? '-' : '+', NUMBER_TEXT - 2, size);
     return text;
+}
+
+const char *
+duration_text(char text[NUMBER_TEXT], uint64_t ns)
+{
+    struct duration_scale scale = {0};
+    duration_scale_add(&scale, ns);
+    return scaled_duration_text(text, &scale, ns);
+}
+
+void
+table_choose_scales(const struct table *table)
+{
+    for (unsigned i = 0; i < table->column_count; i++) {
+        enum column_kind kind = table->columns[i].kind;
+        table->scales[i] = (struct duration_scale){0};
+        if (kind != COLUMN_DURATION && kind != COLUMN_TIME_DELTA) continue;
+        for (uint32_t row = 0; row < table->row_count; row++) {
+            const struct cell *cell = &table->cells[row * table->column_count + i];
+            bool negative = kind == COLUMN_TIME_DELTA && cell->time_ns < 0;
+            if (cell->present)
+                duration_scale_add(&table->scales[i], negative ? (uint64_t)0 - cell->number : cell->number);
+        }
+    }
 }

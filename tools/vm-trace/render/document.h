@@ -51,10 +51,19 @@ struct cell {
     };
 };
 
+/* The unit and the decimals that all durations of a column share. A zeroed scale has no durations yet. */
+enum { DURATION_UNITS = 4 };
+struct duration_scale {
+    uint64_t most, least; /* without those of 0 */
+    uint64_t count;
+    uint64_t small[DURATION_UNITS]; /* that are below 1 in this unit */
+};
+
 struct table {
     const char *id;
     struct fxt_string title;
     struct column *columns;
+    struct duration_scale *scales; /* by column; of the durations, for people */
     unsigned column_count;
     struct cell *cells; /* by rows */
     uint32_t row_count;
@@ -90,7 +99,9 @@ struct fxt_string document_text(struct document *document, const char *format, .
 float *document_rate(struct document *document);
 /* `title` must live as long as the document. */
 void document_line(struct document *document, const char *title, struct fxt_string text);
-/* Adds a table; copies the columns. Valid until the document is freed. */
+/* Makes a table; copies the columns. document_free frees those of the document. */
+struct table *table_new(const char *id, struct fxt_string title, const struct column *columns, unsigned column_count);
+/* Adds one. Valid until the document is freed. */
 struct table *document_table(struct document *document, const char *id, struct fxt_string title,
                              const struct column *columns, unsigned column_count);
 #define COLUMNS(array) (array), sizeof (array) / sizeof (array)[0]
@@ -130,7 +141,14 @@ const char *with_commas(char text[NUMBER_TEXT], uint64_t number);  /* 1234567 as
 const char *amount_text(char text[NUMBER_TEXT], double amount);    /* likewise; 12.3 if small and not whole */
 const char *delta_text(char text[NUMBER_TEXT], double delta);      /* likewise, with a sign: +1,234 */
 const char *bytes_text(char text[NUMBER_TEXT], uint64_t bytes);    /* 1548.3 kB */
-const char *duration_text(char text[NUMBER_TEXT], uint64_t ns);    /* 31.5 ms */
-const char *time_delta_text(char text[NUMBER_TEXT], int64_t ns);   /* +31.5 ms */
+const char *duration_text(char text[NUMBER_TEXT], uint64_t ns);    /* 31.5 ms: three digits */
+
+/* Durations in a column: one unit, and so many decimals that the shortest has three digits, but at most two; what
+ * vanishes is <0.01. */
+void duration_scale_add(struct duration_scale *scale, uint64_t ns);
+const char *scaled_duration_text(char text[NUMBER_TEXT], const struct duration_scale *scale, uint64_t ns);
+const char *scaled_delta_text(char text[NUMBER_TEXT], const struct duration_scale *scale, int64_t ns); /* +31.5 ms */
+/* Gathers the durations of the columns of a table, before it is printed for people. */
+void table_choose_scales(const struct table *table);
 
 #endif

@@ -64,13 +64,13 @@ rate_text(const float *rate, unsigned columns)
 
 /* A number as people read it. */
 static const char *
-number_text(char text[NUMBER_TEXT], enum column_kind kind, const struct cell *cell)
+number_text(char text[NUMBER_TEXT], const struct table *table, unsigned column, const struct cell *cell)
 {
-    switch (kind) {
+    switch (table->columns[column].kind) {
       case COLUMN_COUNT: return with_commas(text, cell->number);
-      case COLUMN_DURATION: return duration_text(text, cell->number);
+      case COLUMN_DURATION: return scaled_duration_text(text, &table->scales[column], cell->number);
       case COLUMN_AMOUNT: return amount_text(text, cell->amount);
-      case COLUMN_TIME_DELTA: return time_delta_text(text, cell->time_ns);
+      case COLUMN_TIME_DELTA: return scaled_delta_text(text, &table->scales[column], cell->time_ns);
       case COLUMN_DELTA: return delta_text(text, cell->amount);
       case COLUMN_CHANGE: snprintf(text, NUMBER_TEXT, "%+.1f%%", cell->share * 100); break;
       case COLUMN_NUMBER: snprintf(text, NUMBER_TEXT, "%" PRIu64, cell->number); break;
@@ -105,12 +105,13 @@ left(enum column_kind kind)
 }
 
 static unsigned
-cell_width(enum column_kind kind, const struct cell *cell)
+cell_width(const struct table *table, unsigned column, const struct cell *cell)
 {
     char text[NUMBER_TEXT];
+    enum column_kind kind = table->columns[column].kind;
     if (!cell->present) return 0;
     if (kind == COLUMN_TEXT) return text_width(cell->text);
-    return kind == COLUMN_RATE ? DOCUMENT_PARTS : (unsigned)strlen(number_text(text, kind, cell));
+    return kind == COLUMN_RATE ? DOCUMENT_PARTS : (unsigned)strlen(number_text(text, table, column, cell));
 }
 
 /* The escaped text, shortened to the columns; malloc'ed. */
@@ -124,20 +125,21 @@ shortened(struct fxt_string text, unsigned columns)
 
 /* A cell as text; malloc'ed. columns: for a text or a rate; UINT_MAX shows all of it. */
 static char *
-cell_string(const struct column *column, const struct cell *cell, unsigned columns)
+cell_string(const struct table *table, unsigned column, const struct cell *cell, unsigned columns)
 {
+    enum column_kind kind = table->columns[column].kind;
     if (!cell->present) return xcalloc(1, 1);
-    if (column->kind == COLUMN_TEXT) return shortened(cell->text, columns);
-    if (column->kind == COLUMN_RATE) return rate_text(cell->rate, columns);
+    if (kind == COLUMN_TEXT) return shortened(cell->text, columns);
+    if (kind == COLUMN_RATE) return rate_text(cell->rate, columns);
     char *text = xcalloc(NUMBER_TEXT, 1);
-    number_text(text, column->kind, cell);
+    number_text(text, table, column, cell);
     return text;
 }
 
 static void
-put_cell(const struct column *column, const struct cell *cell, unsigned columns)
+put_cell(const struct table *table, unsigned column, const struct cell *cell, unsigned columns)
 {
-    char *text = cell_string(column, cell, columns);
+    char *text = cell_string(table, column, cell, columns);
     bool styled = cell->style != STYLE_PLAIN;
     printf("%s%s%s", styled ? style(cell->style) : "", text, styled ? style(STYLE_PLAIN) : "");
     free(text);
@@ -168,7 +170,7 @@ column_widths(const struct table *table, unsigned counts_least)
         for (uint32_t row = 0; row < table->row_count; row++) {
             char text[CELL_TEXT];
             struct cell cell = shown_cell(table, row, i, text);
-            unsigned width = cell_width(table->columns[i].kind, &cell);
+            unsigned width = cell_width(table, i, &cell);
             if (width > widths[i]) widths[i] = width;
         }
     }
@@ -285,7 +287,7 @@ print_below(const struct table *table, const struct layout *layout, uint32_t row
     if (!cell.present) return;
     put_blanks(BELOW_INDENT);
     if (row == TITLE_ROW) put_title(column->title);
-    else put_cell(column, &cell, layout->page - BELOW_INDENT);
+    else put_cell(table, layout->below, &cell, layout->page - BELOW_INDENT);
     putchar('\n');
 }
 
@@ -305,7 +307,7 @@ print_overflow(const struct table *table, const struct layout *layout, unsigned 
     put_blanks(BELOW_INDENT);
     put_title(title);
     fputs(": ", stdout);
-    put_cell(&table->columns[column], cell, layout->page - BELOW_INDENT - display_width(title) - 2);
+    put_cell(table, column, cell, layout->page - BELOW_INDENT - display_width(title) - 2);
     putchar('\n');
 }
 
@@ -324,7 +326,7 @@ print_row(const struct table *table, const struct layout *layout, uint32_t row)
         if (width == HIDDEN) continue;
         struct cell cell = title ? cell_text(text_of(column->title)) : shown_cell(table, row, i, more);
         if (!title && overflows(table, layout, i, &cell)) cell.present = false;
-        char *text = title ? shortened(cell.text, width) : cell_string(column, &cell, width);
+        char *text = title ? shortened(cell.text, width) : cell_string(table, i, &cell, width);
         cells[i] = (struct text_cell){.text = text, .width = display_width(text), .right = !left(column->kind),
                                       .style = title ? STYLE_DIM : cell.style};
     }
@@ -344,6 +346,7 @@ print_row(const struct table *table, const struct layout *layout, uint32_t row)
 static unsigned
 print_table(const struct table *table, unsigned page)
 {
+    table_choose_scales(table);
     struct layout layout = {.page = page, .widths = column_widths(table, COUNTS_LEAST), .below = table->column_count};
     if (table_width(layout.widths, table->column_count) > page) {
         free(layout.widths);
@@ -415,6 +418,7 @@ put_markdown(struct fxt_string text)
 static void
 print_markdown_table(const struct table *table)
 {
+    table_choose_scales(table);
     fputs("\n## ", stdout);
     put_markdown(table->title);
     puts("\n");
@@ -438,7 +442,7 @@ print_markdown_table(const struct table *table)
             if (table->columns[i].title == NULL) continue;
             fputs("| ", stdout);
             if (table->columns[i].kind == COLUMN_TEXT && cell.present) put_markdown(cell.text);
-            else put_cell(&table->columns[i], &cell, UINT_MAX);
+            else put_cell(table, i, &cell, UINT_MAX);
             putchar(' ');
         }
         puts("|");

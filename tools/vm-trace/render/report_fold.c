@@ -81,7 +81,6 @@ site_of_row(const struct row_table *sites, const struct table *table, const stru
 static struct table *
 fold(const struct report *report, const struct row_table *sites, const struct table *first, const bool keys[SITE_KEYS])
 {
-    struct table *folded = xcalloc(1, sizeof *folded);
     struct column columns[COLUMNS_MOST];
     unsigned count = 0, numbers;
     for (unsigned i = 0; i < first->column_count; i++) {
@@ -94,11 +93,10 @@ fold(const struct report *report, const struct row_table *sites, const struct ta
         const char *title = own >= 0 ? first->columns[own].title : namings[i].column;
         columns[count++] = (struct column){namings[i].column, title, COLUMN_TEXT};
     }
-    *folded = (struct table){
-        .minor = first->minor,
-        .id = first->id, .title = first->title, .column_count = count, .more_rows = first->more_rows, .people = true};
-    folded->columns = xcalloc(count, sizeof *columns);
-    memcpy(folded->columns, columns, count * sizeof *columns);
+    struct table *folded = table_new(first->id, first->title, columns, count);
+    folded->minor = first->minor;
+    folded->more_rows = first->more_rows;
+    folded->people = true;
     for (uint32_t i = 0; i < first->row_count; i++) {
         const struct cell *row = first->cells + (size_t)i * first->column_count;
         struct cell *cells = table_row(folded);
