@@ -72,7 +72,8 @@ class TestTimeSamples < Minitest::Test
 
   def test_report_by_thread_and_state
     text = with_file(BYTES) { |path| tool("report", "--samples", path).out }
-    assert_match(/^Samples by thread and state: 54\.0 ms of threads' time, one each 1.00 ms$/, text)
+    assert_match(/^Samples by thread and state \(%: of the sampled time\): 54\.0 ms of the 144 ms of these threads/, text)
+    assert_match(/^Samples by thread and state .*, one each 1\.00 ms$/, text)
     main, worker = report(BYTES, "--samples")["samples_by_thread"]["rows"]
     assert_equal ["main", 43, ms(10)], main.values_at("thread", "tid", "time_ns")
     assert_equal ["worker", 44, ms(44)], worker.values_at("thread", "tid", "time_ns")

@@ -244,8 +244,9 @@ bool report_iseq_wanted(struct report *report, uint32_t iseq);
 /* Whether a thread passes --thread. */
 bool report_thread_wanted(struct report *report, uint32_t number);
 
-/* The part of a native thread's time that lies in the window. */
-uint64_t report_thread_ns(const struct report *report, uint32_t number);
+/* The part of a native thread's time that lies in the window: from its first event or record of any stream to its last
+ * one. It is the whole to which each stream relates what it has of the thread: at least that, which is `of_stream_ns`. */
+uint64_t report_thread_ns(const struct report *report, uint32_t number, uint64_t of_stream_ns);
 
 static inline struct report_process *
 report_process(const struct report *report, uint32_t number)

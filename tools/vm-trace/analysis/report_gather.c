@@ -658,6 +658,7 @@ on_sched(void *context, const struct fxt_sched *sched)
         uint32_t row = thread_of(report, changes[i].pid, changes[i].tid);
         uint32_t whole = report_thread(report, row)->process, process = report_piece(report, whole);
         note_process_time(report_process(report, process), sched->ts_ns);
+        note_thread_time(report_thread(report, row), sched->ts_ns, sched->ts_ns);
         struct duration_edge edge = {
             .ts_ns = sched->ts_ns, .offset = sched->offset, .row = row, .sched = changes[i].change};
         edge.process = whole;
@@ -742,6 +743,7 @@ sample_wanted(void *context, const struct time_sample *sample)
     uint32_t native = thread_of(report, sample->pid, sample->tid);
     uint32_t process = report_piece(report, report_thread(report, native)->process);
     note_process_time(report_process(report, process), sample->ts_ns);
+    note_thread_time(report_thread(report, native), sample->ts_ns, sample->ts_ns);
     report->recorded[REPORT_SAMPLES] = true;
     return !report->exits_only && report_thread_wanted(report, native) && time_wanted(report, sample->ts_ns);
 }
@@ -974,13 +976,14 @@ report_read_all(struct report *report, uint64_t max_faults, int file_count, char
 }
 
 uint64_t
-report_thread_ns(const struct report *report, uint32_t number)
+report_thread_ns(const struct report *report, uint32_t number, uint64_t of_stream_ns)
 {
     const struct report_thread *thread = report_thread(report, number);
     const struct call_nesting *window = &report->calls.nesting;
     int64_t first_ns = thread->first_ns > window->from_ns ? thread->first_ns : window->from_ns;
     int64_t last_ns = thread->last_ns < window->to_ns ? thread->last_ns : window->to_ns;
-    return last_ns > first_ns ? (uint64_t)(last_ns - first_ns) : 0;
+    uint64_t ns = last_ns > first_ns ? (uint64_t)(last_ns - first_ns) : 0;
+    return ns > of_stream_ns ? ns : of_stream_ns;
 }
 
 bool

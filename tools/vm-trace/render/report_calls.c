@@ -35,12 +35,10 @@ method_wanted(const struct view *view, uint32_t name)
     return glob_matches(&view->report->method_glob, view->report->pool, name);
 }
 
-/* The time of a thread. It has at least that of its calls. */
 static uint64_t
 thread_ns(const struct report *report, const struct call_thread *thread)
 {
-    uint64_t ns = report_thread_ns(report, thread->track);
-    return ns > thread->recorded_ns ? ns : thread->recorded_ns;
+    return report_thread_ns(report, thread->track, thread->recorded_ns);
 }
 
 static struct calls_view
@@ -103,7 +101,7 @@ add_methods(const struct calls_view *calls)
     };
     char count[NUMBER_TEXT], recorded[NUMBER_TEXT], all[NUMBER_TEXT];
     struct fxt_string title = document_text(
-        view->document, "Calls by own time: %s call%s, which took %s of the %s of their threads",
+        view->document, "Calls by own time: %s call%s, which took %s of the %s of their threads (share: of the latter)",
         with_commas(count, calls->sum.calls), calls->sum.calls == 1 ? "" : "s",
         duration_text(recorded, calls->all_ns - calls->outside_ns), duration_text(all, calls->all_ns));
     title = view_title(view, title, view->report->calls.uncounted, "methods, callers or threads");

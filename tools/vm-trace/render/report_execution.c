@@ -31,6 +31,22 @@ view_running_ns(const struct view *view)
     return execution_running_ns(ns);
 }
 
+/* The time of a thread: what the stream saw of it, and what it did not. */
+static uint64_t
+whole_ns(const struct view *view, const struct execution_thread *thread)
+{
+    uint64_t seen_ns = execution_life_ns(thread->ns);
+    return report_thread_ns(view->report, thread->thread, seen_ns + thread->ns[EXECUTION_UNSEEN]);
+}
+
+static uint64_t
+sum_of_wholes(const struct view *view)
+{
+    uint64_t ns = 0;
+    for (uint32_t i = 0; i < view->report->execution.threads.count; i++) ns += whole_ns(view, thread_at(view, i));
+    return ns;
+}
+
 /* --- by state --------------------------------------------------------------------------------- */
 
 struct state_sum {
@@ -51,7 +67,8 @@ add_states(const struct view *view)
 {
     uint64_t ns[EXECUTION_STATES];
     sum_states(view, ns);
-    uint64_t running_ns = execution_running_ns(ns), life_ns = execution_life_ns(ns);
+    uint64_t running_ns = execution_running_ns(ns), life_ns = execution_life_ns(ns), all_ns = sum_of_wholes(view);
+    bool unseen = view_unseen_shown(all_ns - life_ns, all_ns);
     const struct column columns[] = {
         {"ns", "time", COLUMN_DURATION},
         {"share", "share", COLUMN_SHARE},
@@ -60,10 +77,11 @@ add_states(const struct view *view)
         {"meaning", "state", COLUMN_TEXT},
     };
     uint32_t threads = view->report->execution.threads.count;
-    char number[NUMBER_TEXT], time[NUMBER_TEXT];
-    struct fxt_string title =
-        document_text(view->document, "Where the time went: %s of %s thread%s", duration_text(time, life_ns),
-                      with_commas(number, threads), threads == 1 ? "" : "s");
+    char number[NUMBER_TEXT], time[NUMBER_TEXT], all[NUMBER_TEXT], of_all[NUMBER_TEXT + 16] = "";
+    if (unseen) snprintf(of_all, sizeof of_all, "the %s of ", duration_text(all, all_ns));
+    struct fxt_string title = document_text(view->document, "Where the time went: %s of %s%s thread%s%s",
+                                            duration_text(time, life_ns), of_all, with_commas(number, threads),
+                                            threads == 1 ? "" : "s", unseen ? " (share: of what was seen)" : "");
     struct table *table = document_table(view->document, "states", title, COLUMNS(columns));
     struct state_sum sums[EXECUTION_STATES];
     for (unsigned i = 0; i < EXECUTION_STATES; i++) sums[i] = (struct state_sum){i, ns[i]};
@@ -79,6 +97,11 @@ add_states(const struct view *view)
         cells[4] = cell_text(text_of(name->meaning));
     }
     table->data = table->row_count == 0;
+    if (!unseen) return;
+    struct cell *cells = table_row(table);
+    cells[0] = cell_number(all_ns - life_ns);
+    cells[3] = cell_text(pool_string(view->report->pool, STRING_UNSEEN));
+    cells[4] = cell_text(text_of("(not seen)"));
 }
 
 /* --- by thread ---------------------------------------------------------------------------------- */
@@ -97,14 +120,15 @@ compare_threads(const void *left, const void *right, void *context)
 }
 
 /* Programs get each state; people the interpreter's other times as one. */
-enum { LIFE, RUNNING, EXITED, EXITED_SHARE, COMPILED_SHARE, INTERPRETED, NS, CHANGES = NS + EXECUTION_STATES, PID, TID,
+enum { LIFE, NOT_SEEN, RUNNING, EXITED, EXITED_SHARE, COMPILED_SHARE, INTERPRETED, NS, CHANGES = NS + EXECUTION_STATES, PID, TID,
        NAME, THREAD_CELLS };
 
 static void
-put_states(struct cell *cells, const uint64_t ns[EXECUTION_STATES], uint64_t changes)
+put_states(struct cell *cells, const uint64_t ns[EXECUTION_STATES], uint64_t all_ns, uint64_t changes)
 {
     uint64_t running_ns = execution_running_ns(ns);
     cells[LIFE] = cell_number(execution_life_ns(ns));
+    cells[NOT_SEEN] = cell_number(all_ns - execution_life_ns(ns));
     cells[RUNNING] = cell_number(running_ns);
     cells[EXITED] = cell_number(ns[EXECUTION_EXITED]);
     cells[EXITED_SHARE] = cell_share(ns[EXECUTION_EXITED], running_ns);
@@ -128,6 +152,7 @@ add_threads(const struct view *view)
     };
     struct column columns[THREAD_CELLS] = {
         [LIFE] = {"life_ns", "life", COLUMN_DURATION},
+        [NOT_SEEN] = {"not_seen_ns", NULL, COLUMN_DURATION},
         [RUNNING] = {"running_ns", "running", COLUMN_DURATION},
         [EXITED] = {"lost_ns", "lost", COLUMN_DURATION},
         [EXITED_SHARE] = {"lost_share", "%", COLUMN_SHARE},
@@ -143,7 +168,11 @@ add_threads(const struct view *view)
     struct report *report = view->report;
     struct row_table *threads = &report->execution.threads;
     row_table_sort(threads, compare_threads, NULL);
-    struct fxt_string title = text_of("Where the time went, by thread (lost: by exits; interpreted: otherwise)");
+    uint64_t sum[EXECUTION_STATES], all_ns = sum_of_wholes(view), rest_ns = 0;
+    sum_states(view, sum);
+    if (view_unseen_shown(all_ns - execution_life_ns(sum), all_ns)) columns[NOT_SEEN].title = "not seen";
+    struct fxt_string title =
+        text_of("Where the time went, by thread (lost: by exits; interpreted: otherwise; %: of running)");
     struct table *table = document_table(view->document, "states_by_thread", title, columns, THREAD_CELLS);
     table->data = threads->count < 2;
     struct execution_thread rest = {0};
@@ -153,17 +182,18 @@ add_threads(const struct view *view)
         if (i >= view->top) {
             for (unsigned state = 0; state < EXECUTION_STATES; state++) rest.ns[state] += thread->ns[state];
             rest.changes += thread->changes;
+            rest_ns += whole_ns(view, thread);
             continue;
         }
         struct cell *cells = table_row(table);
-        put_states(cells, thread->ns, thread->changes);
+        put_states(cells, thread->ns, whole_ns(view, thread), thread->changes);
         cells[PID] = cell_number(report_process(report, named->process)->pid);
         cells[TID] = cell_number(named->tid);
         cells[NAME] = cell_text(view_name(view, named->name));
     }
     if (threads->count <= view->top) return;
     table->more_rows = threads->count - view->top;
-    put_states(table_row(table), rest.ns, rest.changes);
+    put_states(table_row(table), rest.ns, rest_ns, rest.changes);
 }
 
 void
@@ -219,7 +249,7 @@ view_add_interpreted(const struct view *view)
     char number[NUMBER_TEXT];
     struct fxt_string title = document_text(view->document,
                                             "Hot but interpreted: %s call%s without compiled code (with callees "
-                                            "that are interpreted, too)",
+                                            "that are interpreted, too; %%: of running)",
                                             with_commas(number, calls), calls == 1 ? "" : "s");
     struct table *table = document_table(view->document, "interpreted", title, COLUMNS(columns));
     row_table_sort(iseqs, compare_iseqs, report->pool);

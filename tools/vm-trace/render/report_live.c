@@ -163,7 +163,7 @@ add_threads(const struct view *view, const struct report_live *live)
     struct report *report = view->report;
     struct row_table *threads = &report->states.threads;
     struct map longest = longest_blocks(report);
-    struct table *table = document_table(view->document, "live_threads", text_of("Threads"), COLUMNS(columns));
+    struct table *table = document_table(view->document, "live_threads", text_of("Threads (%: of their lives)"), COLUMNS(columns));
     uint32_t count = 0;
     row_table_sort(threads, compare_running, NULL);
     for (uint32_t i = 0; i < threads->count; i++) {
@@ -207,7 +207,9 @@ add_methods(const struct view *view, const struct report_live *live)
     if (whole_ns == 0) return;
     struct row_table rows = sample_sums(&report->samples.all, false);
     sample_sums_sort(&rows, report->pool, false, false);
-    struct table *table = document_table(view->document, "live_methods", text_of("Methods that ran"), COLUMNS(columns));
+    struct table *table =
+        document_table(view->document, "live_methods", text_of("Methods that ran (own: of all; compiled: of own)"),
+                       COLUMNS(columns));
     uint32_t count = 0;
     for (uint32_t i = 0; i < rows.count; i++) {
         const struct sample_row *row = row_table_at(&rows, i);

@@ -24,7 +24,7 @@ add_times(struct sample_times *sum, const struct sample_times *times)
 
 /* --- threads ---------------------------------------------------------------------------------------- */
 
-enum { T_TIME, T_STATES, T_PID = T_STATES + TIME_SAMPLE_STATES, T_TID, T_THREAD, THREAD_CELLS };
+enum { T_TIME, T_NOT_SAMPLED, T_STATES, T_PID = T_STATES + TIME_SAMPLE_STATES, T_TID, T_THREAD, THREAD_CELLS };
 
 static uint64_t
 all_ns(const struct sample_times *times)
@@ -32,11 +32,20 @@ all_ns(const struct sample_times *times)
     return sample_times_ns(times, false) + sample_times_ns(times, true);
 }
 
+/* The time of a thread: that of its samples, and what has none. Samples of CPU time are of another clock. */
+static uint64_t
+thread_ns(const struct report *report, const struct sample_thread *thread)
+{
+    uint64_t ns = all_ns(&thread->times);
+    return report->samples.all.cpu ? ns : report_thread_ns(report, thread->thread, ns);
+}
+
 static void
-put_thread_times(struct cell *cells, const struct sample_times *times)
+put_thread_times(struct cell *cells, const struct sample_times *times, uint64_t whole_ns)
 {
     uint64_t ns = all_ns(times);
     cells[T_TIME] = cell_number(ns);
+    cells[T_NOT_SAMPLED] = cell_number(whole_ns - ns);
     for (unsigned state = 0; state < TIME_SAMPLE_STATES; state++)
         cells[T_STATES + state] = cell_share(times->ns[state], ns);
 }
@@ -70,25 +79,29 @@ add_threads(const struct view *view)
     struct row_table *threads = &report->samples.threads;
     struct column columns[THREAD_CELLS] = {
         [T_TIME] = {"time_ns", "time", COLUMN_DURATION},
+        [T_NOT_SAMPLED] = {"not_sampled_ns", "not sampled", COLUMN_DURATION},
         [T_PID] = {"pid", NULL, COLUMN_NUMBER},
         [T_TID] = {"tid", "tid", COLUMN_NUMBER},
         [T_THREAD] = {"thread", "thread", COLUMN_TEXT},
     };
     struct sample_times sum = {0}, rest = {0};
+    uint64_t whole = 0, rest_ns = 0;
     row_table_sort(threads, by_time, NULL);
     for (uint32_t i = 0; i < threads->count; i++) {
         const struct sample_thread *thread = row_table_at(threads, i);
         add_times(&sum, &thread->times);
+        whole += thread_ns(report, thread);
     }
     title_states(&columns[T_STATES], &sum);
-    char records[NUMBER_TEXT], time[NUMBER_TEXT], period[NUMBER_TEXT];
+    char number[NUMBER_TEXT], time[NUMBER_TEXT], all[NUMBER_TEXT], of_all[NUMBER_TEXT + 24];
+    if (!view_unseen_shown(whole - all_ns(&sum), whole)) columns[T_NOT_SAMPLED].title = NULL;
+    snprintf(of_all, sizeof of_all, "the %s of these threads", duration_text(all, whole));
+    bool periodic = report->samples.all.period_ns > 0;
     struct fxt_string title = document_text(
-        view->document, "Samples by thread and state: %s of %s, one each %s", duration_text(time, all_ns(&sum)),
-        report->samples.all.cpu ? "CPU time" : "threads' time", duration_text(period, report->samples.all.period_ns));
-    if (report->samples.all.period_ns == 0) {
-        title = document_text(view->document, "Samples by thread and state: %s of threads' time, %s records",
-                              duration_text(time, all_ns(&sum)), with_commas(records, sum.records));
-    }
+        view->document, "Samples by thread and state (%%: of the sampled time): %s of %s, %s%s",
+        duration_text(time, all_ns(&sum)), report->samples.all.cpu ? "CPU time" : of_all, periodic ? "one each " : "",
+        periodic ? duration_text(number, report->samples.all.period_ns) : with_commas(number, sum.records));
+    if (!periodic) title = document_text(view->document, "%s records", title.ptr);
     title = view_title(view, title, report->samples.all.unknown, "definitions, which the trace lacks");
     struct table *table = document_table(view->document, "samples_by_thread", title, columns, THREAD_CELLS);
     for (uint32_t i = 0; i < threads->count; i++) {
@@ -96,17 +109,18 @@ add_threads(const struct view *view)
         const struct report_thread *thread = report_thread(report, sampled->thread);
         if (i >= view->top) {
             add_times(&rest, &sampled->times);
+            rest_ns += thread_ns(report, sampled);
             continue;
         }
         struct cell *cells = table_row(table);
-        put_thread_times(cells, &sampled->times);
+        put_thread_times(cells, &sampled->times, thread_ns(report, sampled));
         cells[T_PID] = cell_number(report_process(report, thread->process)->pid);
         cells[T_TID] = cell_number(thread->tid);
         cells[T_THREAD] = cell_text(view_name(view, thread->name));
     }
     if (threads->count <= view->top) return;
     table->more_rows = threads->count - view->top;
-    put_thread_times(table_row(table), &rest);
+    put_thread_times(table_row(table), &rest, rest_ns);
 }
 
 /* --- methods and lines -------------------------------------------------------------------------------- */
@@ -159,7 +173,8 @@ add_places(const struct view *view, struct row_table *rows, const struct place_t
         if (time_sample_waits((enum time_sample_state)state) != waits) columns[M_STATES + state].title = NULL;
     }
     char time[NUMBER_TEXT];
-    struct fxt_string title = document_text(view->document, "%s, %s in all", places->title, duration_text(time, whole));
+    struct fxt_string title = document_text(
+        view->document, "%s, %s in all (share: of these; %% of states: of own)", places->title, duration_text(time, whole));
     struct table *table = document_table(view->document, places->id, title, columns, METHOD_CELLS);
     for (uint32_t i = 0; i < count; i++) {
         const struct sample_row *row = row_table_at(rows, i);

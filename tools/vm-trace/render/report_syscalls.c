@@ -46,7 +46,7 @@ syscalls_view(const struct view *view, bool all)
     struct row_table threads = group_threads(report);
     for (uint32_t i = 0; i < threads.count; i++) {
         const struct syscall_sum *thread = row_table_at(&threads, i);
-        syscalls.all_ns += report_thread_ns(report, thread->thread);
+        syscalls.all_ns += report_thread_ns(report, thread->thread, thread->totals.total_ns);
     }
     row_table_free(&threads);
     return syscalls;
@@ -96,7 +96,7 @@ add_names(const struct syscalls_view *syscalls)
     if (syscalls->sum.errors == 0) shown[S_ERRORS].title = shown[S_ERRNO].title = NULL;
     char count[NUMBER_TEXT], total[NUMBER_TEXT], all[NUMBER_TEXT];
     struct fxt_string title = document_text(
-        view->document, "System calls: %s, which took %s of the %s of their threads%s",
+        view->document, "System calls: %s, which took %s of the %s of their threads (share: of the latter)%s",
         with_commas(count, syscalls->sum.calls), duration_text(total, syscalls->sum.total_ns),
         duration_text(all, syscalls->all_ns), left_out_text(view, view->report->kernel.syscalls_left_out).ptr);
     title = view_title(view, title, view->report->kernel.syscalls.uncounted, "names or threads");
@@ -262,7 +262,7 @@ add_threads(const struct syscalls_view *syscalls)
             syscall_totals_add(&rest, &sum->totals);
             continue;
         }
-        uint64_t ns = report_thread_ns(report, sum->thread);
+        uint64_t ns = report_thread_ns(report, sum->thread, sum->totals.total_ns);
         struct cell *cells = table_row(table);
         cells[0] = cell_number(sum->totals.total_ns);
         cells[1] = cell_share(sum->totals.total_ns, ns);

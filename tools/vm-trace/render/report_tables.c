@@ -46,6 +46,12 @@ view_nothing(const struct view *view, enum report_stream stream)
     return document_text(view->document, "none pass %s%s", chosen_by(view).ptr, why);
 }
 
+bool
+view_unseen_shown(uint64_t unseen_ns, uint64_t whole_ns)
+{
+    return unseen_ns > 0 && unseen_ns >= whole_ns / 200;
+}
+
 struct fxt_string
 view_title(const struct view *view, struct fxt_string title, uint64_t uncounted, const char *what)
 {
@@ -152,7 +158,7 @@ enum exit_cell {
 
 static const struct column exit_columns[EXIT_CELLS] = {
     [CELL_LOST] = {"lost_ns", "lost", COLUMN_DURATION},
-    [CELL_LOST_SHARE] = {"lost_share", "share", COLUMN_SHARE},
+    [CELL_LOST_SHARE] = {"lost_share", "of lost", COLUMN_SHARE},
     [CELL_OF_TIME] = {"time_share", "%", COLUMN_SHARE},
     [CELL_MEDIAN] = {"median_ns", "median", COLUMN_DURATION},
     [CELL_P95] = {"p95_ns", "95 %", COLUMN_DURATION},

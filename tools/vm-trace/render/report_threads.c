@@ -89,6 +89,14 @@ selected(const struct view *view, const struct thread_times *times)
     return thread_life_ns(times) > 0 && report_thread_wanted(view->report, times->row);
 }
 
+/* The thread's time before its first record, and after its last one. */
+static uint64_t
+not_seen(const struct view *view, const struct thread_times *times)
+{
+    uint64_t life_ns = thread_life_ns(times);
+    return report_thread_ns(view->report, times->row, life_ns) - life_ns;
+}
+
 static void
 put_times(struct cell *cells, const uint64_t ns[THREAD_STATE_COUNT], uint64_t life_ns)
 {
@@ -115,24 +123,33 @@ add_states(const struct view *view)
         {"running_ns", "running", COLUMN_DURATION},
         {"running_share", "%", COLUMN_SHARE},
         {"runs", NULL, COLUMN_COUNT},
+        {"not_seen_ns", "not seen", COLUMN_DURATION},
         {"pid", NULL, COLUMN_NUMBER},
         {"tid", "tid", COLUMN_NUMBER},
         {"thread", "thread", COLUMN_TEXT},
     };
-    enum { LONGEST = 3, RUNS = 2 + 2 * SHOWN_STATES };
+    enum { LONGEST = 3, RUNS = 2 + 2 * SHOWN_STATES, NOT_SEEN };
     struct row_table *threads = &view->report->states.threads;
     uint32_t count = 0;
-    for (uint32_t i = 0; i < threads->count; i++) count += selected(view, times_at(view, i));
+    uint64_t all_ns = 0, not_seen_ns = 0;
+    for (uint32_t i = 0; i < threads->count; i++) {
+        const struct thread_times *times = times_at(view, i);
+        if (!selected(view, times)) continue;
+        count++;
+        all_ns += report_thread_ns(view->report, times->row, thread_life_ns(times));
+        not_seen_ns += not_seen(view, times);
+    }
     char number[NUMBER_TEXT];
     struct fxt_string title =
-        document_text(view->document, "Where the time of %s thread%s went (waiting: for the GVL)",
+        document_text(view->document, "Where the time of %s thread%s went (waiting: for the GVL; %%: of life)",
                       with_commas(number, count), count == 1 ? "" : "s");
     struct column shown_columns[sizeof columns / sizeof *columns];
     choose_columns(view, shown_columns, columns, sizeof columns / sizeof *columns);
+    if (!view_unseen_shown(not_seen_ns, all_ns)) shown_columns[NOT_SEEN].title = NULL;
     struct table *table = document_table(view->document, "thread_states", title, COLUMNS(shown_columns));
     table->data = count == 0;
     row_table_sort(threads, compare_waiting, (void *)view);
-    uint64_t rest[THREAD_STATE_COUNT] = {0}, rest_life_ns = 0, rest_runs = 0;
+    uint64_t rest[THREAD_STATE_COUNT] = {0}, rest_life_ns = 0, rest_runs = 0, rest_not_seen_ns = 0;
     uint32_t shown = 0;
     for (uint32_t i = 0; i < threads->count; i++) {
         const struct thread_times *times = times_at(view, i);
@@ -141,6 +158,7 @@ add_states(const struct view *view)
             for (unsigned state = 0; state < THREAD_STATE_COUNT; state++) rest[state] += times->ns[state];
             rest_life_ns += thread_life_ns(times);
             rest_runs += times->runs;
+            rest_not_seen_ns += not_seen(view, times);
             continue;
         }
         shown++;
@@ -148,13 +166,15 @@ add_states(const struct view *view)
         put_times(cells, times->ns, thread_life_ns(times));
         cells[RUNS] = cell_number(times->runs);
         cells[LONGEST] = cell_number(times->longest_wait_ns);
-        put_thread(view, cells + RUNS + 1, times->row);
+        cells[NOT_SEEN] = cell_number(not_seen(view, times));
+        put_thread(view, cells + NOT_SEEN + 1, times->row);
     }
     if (count <= shown) return;
     table->more_rows = count - shown;
     struct cell *cells = table_row(table);
     put_times(cells, rest, rest_life_ns);
     cells[RUNS] = cell_number(rest_runs);
+    cells[NOT_SEEN] = cell_number(rest_not_seen_ns);
 }
 
 /* --- who held the GVL ---------------------------------------------------------------------------- */

@@ -36,6 +36,9 @@ const float *view_rate(const struct view *view, const struct exit_row *exit_row)
 /* Why a selection of tables has nothing, which the command asked for: not recorded, or left out by options. */
 struct fxt_string view_nothing(const struct view *view, enum report_stream stream);
 
+/* Whether what a stream did not see of threads is worth a row, or a column: from half a percent on. */
+bool view_unseen_shown(uint64_t unseen_ns, uint64_t whole_ns);
+
 /* The time in which threads ran; 0 if that is unknown. */
 uint64_t view_running_ns(const struct view *view);
 
