@@ -43,7 +43,7 @@ class TestTraceFilter < Minitest::Test
       "--method=each_cnet" => "no event is in a method each_cnet; did you mean block in Foo#each_cent?",
       "--method=zzzzzz" => "no event is in a method zzzzzz; a glob such as '*name*' matches part of a name",
       "--reason=GuardTipe" => "no event has the reason GuardTipe; did you mean GuardType(*)?",
-      "--since=1" => "nothing is after --since=1: the trace lasts 0.100000 s",
+      "--since=1" => "nothing is after --since=1.000000: the trace lasts 0.100000 s",
     }.each do |option, message|
       %w[report annotate].each do |command|
         found = said(command, option) { |result| refute_empty result.out }
@@ -68,7 +68,7 @@ class TestTraceFilter < Minitest::Test
   def test_cut_of_a_window_behind_the_trace_writes_nothing
     with_file(trace) do |path|
       result = tool("cut", "--since=1", "-o", "#{path}.cut", path)
-      assert_equal [2, "vm-trace: cut: nothing is after --since=1: the trace lasts 0.100000 s\n"],
+      assert_equal [2, "vm-trace: cut: nothing is after --since=1.000000: the trace lasts 0.100000 s\n"],
                    [result.status, result.err]
       refute_path_exists "#{path}.cut"
     end

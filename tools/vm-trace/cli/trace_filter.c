@@ -25,7 +25,7 @@ bool
 trace_filter_window_in(const char *command, int64_t since_ns, int64_t length_ns)
 {
     if (since_ns <= length_ns) return true;
-    fprintf(stderr, "vm-trace: %s: nothing is after --since=%.9g: the trace lasts %.6f s\n", command,
+    fprintf(stderr, "vm-trace: %s: nothing is after --since=%.6f: the trace lasts %.6f s\n", command,
             (double)since_ns / 1e9, (double)length_ns / 1e9);
     return false;
 }
