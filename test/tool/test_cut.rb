@@ -278,7 +278,7 @@ class TestCut < Minitest::Test
   def thread_states(*arguments)
     report = JSON.parse(tool("report", "--format=json", *arguments).out)
     rows = %w[thread_states gvl_holders].flat_map { |table| (report[table] || { "rows" => [] })["rows"] }
-    rows.map { |row| row.except("longest_hold_at_ns", "marker") }
+    rows.map { |row| row.except("longest_hold_at_ns", "marker", "not_seen_ns") }
   end
 
   # The same out of SQL's table: [tid, waiting, blocked, running]. A state that is open ends with the trace.

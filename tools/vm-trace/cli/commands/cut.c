@@ -352,8 +352,9 @@ cut_complete(struct cut *cut, const struct fxt_event *event)
     cut->parts++;
     decide_part(cut, event, true);
     cut->part.bare = event->category.id == STRING_CALL;
-    cut->part.began = before || fxt_event_arg(event, STRING_BEGAN) != NULL;
-    cut->part.ended = after || (cut->part.bare && fxt_event_arg(event, STRING_ENDED) != NULL);
+    bool began = fxt_event_arg(event, STRING_BEGAN) != NULL, ended = fxt_event_arg(event, STRING_ENDED) != NULL;
+    cut->part.began = cut->part.bare ? before || began : before && !began;
+    cut->part.ended = cut->part.bare ? after || ended : after && !ended;
     if (!before) return;
     int64_t from_ns = cut->from_ns - ++durations_of(cut, thread_key(event->pid, event->tid))->before;
     if (from_ns > cut->part.from_ns) cut->part.from_ns = from_ns;
