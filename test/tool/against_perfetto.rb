@@ -68,7 +68,7 @@ class AgainstPerfetto
 
   def ask(program, path, sql = SQL)
     out, err, = Open3.capture3(program, "query", path, sql, binmode: true)
-    [out, err]
+    [out.gsub(/,(?:"partial"|"[^"\n]*(?:only a part|nothing of it) was read[^"\n]*"|)$/n, ""), err] # what Perfetto has not
   end
 
   def find_errors(path)

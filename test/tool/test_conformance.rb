@@ -67,7 +67,7 @@ class TestConformance < Minitest::Test
       needs_sqlite
       Conformance.files("{,streams/}*.fxt").each do |file|
         csv = file.sub(/\.fxt\z/, ".#{question}.csv")
-        out = tool("query", file, sql).out
+        out = tool("query", file, sql).out.gsub(PARTIAL_COLUMN, "")
         if File.exist?(csv)
           assert_answer File.read(csv, encoding: "UTF-8"), out, "#{name_of(file)}.#{question}"
         else

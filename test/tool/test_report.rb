@@ -1030,7 +1030,9 @@ class TestReport < Minitest::Test
       data = JSON.parse(tool("info", "--format=json", path).out)
       assert_equal [[1, "test", 2], [7, "other", 1]], rows(data, "providers", "id", "provider", "chunks")
       assert_equal [File.size(path), 3], data["files"]["rows"][0].values_at("bytes", "chunks")
-      assert_equal %w[files losses processes providers settings time_span], data.keys.sort
+      assert_equal %w[files losses partial processes providers settings time_span], data.keys.sort
+      assert_equal ["1 fault in its records, whose contents may be missing (vm-trace check lists them)", 0, 1],
+                   data["partial"]["rows"][0].values_at("partial", "stopped", "faults")
     end
   end
 end

@@ -145,7 +145,7 @@ class TestTables < Minitest::Test
   def test_schema_json_describes_each_column
     export(FIXTURES.first)
     schema = JSON.parse(File.read("#{@dir}/out/schema.json"))
-    assert_equal 1, schema["schema"]
+    assert_equal 2, schema["schema"]
     assert_equal TABLES, schema["tables"].map { |table| table["name"] }
     schema["tables"].each do |table|
       path = Dir["#{@dir}/out/#{table["name"]}/*/*/*.csv.gz"].first
@@ -168,8 +168,8 @@ class TestTables < Minitest::Test
   end
 
   # Columns may be added at the end, with a new version; others are in somebody's database.
-  def test_columns_of_version_1_stay
-    assert_equal "36c3a361774d", begin
+  def test_columns_of_version_2_stay
+    assert_equal "dd4e12e7963a", begin
       export(FIXTURES.first)
       tables = JSON.parse(File.read("#{@dir}/out/schema.json"))["tables"]
       names = tables.map { |t| [t["name"], *t["columns"].map { |column| column.values_at("name", "type") }] }
@@ -216,7 +216,7 @@ class TestTables < Minitest::Test
   def test_partitions_keys_and_times
     result = export(write("t.fxt", our_trace(service: "shop", version: "42")))
     assert_equal ["", 0], [result.err, result.status]
-    assert_equal "1 of 1 trace written to #{@dir}/out: 1 process, schema 1\n", result.out
+    assert_equal "1 of 1 trace written to #{@dir}/out: 1 process, schema 2\n", result.out
     key = "web1-42-#{NOON + 1000}"
     wanted = TABLES.map { |table| "#{table}/day=2026-11-26/host=web1/#{key}.csv.gz" }
     assert_equal (wanted + ["schema.json"]).sort, files
@@ -328,7 +328,7 @@ class TestTables < Minitest::Test
       assert_equal 1, result.err.scan(message).size, "#{message}\n#{result.err}"
     end
     assert_equal <<~TEXT, result.out
-      6 of 9 traces written to #{@dir}/out: 6 processes, schema 1
+      6 of 9 traces written to #{@dir}/out: 6 processes, schema 2
       2 skipped: cannot be read, or no trace
       1 skipped: no events
       1 damaged: written up to the damage
@@ -347,12 +347,12 @@ class TestTables < Minitest::Test
     File.write("#{@dir}/out/schema.json", %({"schema": 7}))
     result = export(write("t.fxt", our_trace))
     assert_equal 0, result.status
-    assert_match(/schema\.json: has schema 7, and this tool writes 1: the column schema/, result.err)
+    assert_match(/schema\.json: has schema 7, and this tool writes 2: the column schema/, result.err)
     assert_equal %({"schema": 7}), File.read("#{@dir}/out/schema.json")
     assert_equal 1, rows("processes").size
     File.write("#{@dir}/out/schema.json", %({"schema": 0}))
     export("#{@dir}/t.fxt")
-    assert_equal 1, JSON.parse(File.read("#{@dir}/out/schema.json"))["schema"]
+    assert_equal 2, JSON.parse(File.read("#{@dir}/out/schema.json"))["schema"]
   end
 
   def test_a_folder_that_cannot_be_written

@@ -28,6 +28,9 @@ module ToolHelper
     Result.new(out.force_encoding("UTF-8"), err.force_encoding("UTF-8"), status.exitstatus)
   end
 
+  # CSV of `query` without the last column that says that a file was not read as a whole, which no text of a trace has.
+  PARTIAL_COLUMN = /,(?:"partial"|"[^"\n]*(?:only a part|nothing of it) was read[^"\n]*"|)$/
+
   # The tool of a kind that `make instrumented` builds beside the tool, or that KIND_TOOL names. If no
   # compiler here could build it, the test is skipped: `cannot` says what that is.
   def instrumented_tool(kind, cannot)

@@ -47,6 +47,7 @@ minute_profiles_free(struct minute_profiles *profiles)
         free(row->values);
     }
     row_table_free(&profiles->rows);
+    fxt_parts_free(&profiles->parts);
     reader_free(profiles->reader);
     free(profiles);
 }
@@ -190,6 +191,7 @@ minute_profiles_read(struct minute_profiles *profiles, char *file)
     }
     struct report *report = report_new(profiles->memory_bytes, &all);
     enum status status = report_read_all(report, profiles->max_faults, 1, &file);
+    fxt_parts_copy(&profiles->parts, reader_parts(report->reader));
     if (status < STATUS_USAGE) status = worse(status, read_minutes(&trace, report, &stat_of));
     report_free(report);
     return status;

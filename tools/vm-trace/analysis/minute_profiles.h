@@ -24,6 +24,7 @@ struct minute_profile {
 struct minute_profiles {
     struct reader *reader;  /* only its pool and its budget are used */
     struct row_table rows;  /* of struct minute_profile */
+    struct fxt_parts parts; /* of all traces */
     size_t memory_bytes;
     uint64_t max_faults;
 };

@@ -110,6 +110,7 @@ add_trace_event(struct page_data *data, const struct fxt_event *event)
         }
         break;
       case STRING_HOST: shown_origin_host(&data->origin, data->pool, event, add_setting, data); break;
+      case STRING_CUT: data->cut = true; break;
       case STRING_LOSS: add_loss(data, event); break;
       case STRING_SUMMARY:
         data->summarized = true;
@@ -302,7 +303,8 @@ page_data_read(struct page_data *data, const char *file, uint64_t max_faults)
     enum status status = STATUS_CANNOT_READ;
     thread_tracks_file_begin(&data->over_time.tracks, file);
     if (read_file(data->reader, file, &visitor, &faults)) status = fault_report_finish(&faults);
-    thread_tracks_file_end(&data->over_time.tracks);
+    data->stopped |= reader_stopped(data->reader);
+    thread_tracks_file_end(&data->over_time.tracks, reader_stopped(data->reader));
     kernel_sums_file_end(&data->kernel);
     execution_file_end(&data->execution.sums);
     time_samples_file_end(&data->samples);

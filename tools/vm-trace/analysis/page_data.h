@@ -66,6 +66,8 @@ struct page_data {
     uint64_t exact_exits;      /* likewise: exact even if exits were sampled */
     bool has_settings;         /* a file has them */
     bool summarized;           /* each file with settings ends with a summary */
+    bool cut;                  /* a file is a part of a trace (vm-trace cut) */
+    bool stopped;              /* of a file, only the beginning was read */
     struct shown_origin origin; /* of the last settings */
     int64_t first_ns, last_ns; /* of all events; first_ns > last_ns: there are none */
 

@@ -54,6 +54,7 @@ struct report_file {
     const char *name;
     struct fxt_counts counts; /* without faults and padding records */
     int64_t first_ns, last_ns; /* of all its events; first_ns > last_ns: there are none */
+    bool stopped;              /* only its beginning was read */
 };
 
 struct report_process {
@@ -128,6 +129,7 @@ struct report_thread {
     uint64_t events;
     uint64_t exits, fallbacks; /* sums of the weights */
     int64_t first_ns, last_ns; /* of a native thread, of all its events; first_ns > last_ns: there are none */
+    int64_t seen_ns;           /* of those that it wrote itself (fxt_event_seen_ns), the last time */
 };
 
 /* Samples of time of one file that were taken in one place, in one state. */

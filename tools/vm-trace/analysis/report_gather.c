@@ -135,7 +135,7 @@ thread_row(struct report *report, uint32_t process, uint32_t tid, uint32_t runs)
         thread->name = runs;
         thread->wanted = -1;
         thread->first_ns = INT64_MAX;
-        thread->last_ns = INT64_MIN;
+        thread->last_ns = thread->seen_ns = INT64_MIN;
     }
     return (uint32_t)(thread - (struct report_thread *)report->threads.rows);
 }
@@ -401,6 +401,12 @@ process_last_ns(void *context, uint32_t whole)
     return process->older ? process->first_edge_ns : process->last_ns;
 }
 
+static int64_t
+thread_seen_ns(void *context, uint32_t number)
+{
+    return report_thread(context, number)->seen_ns;
+}
+
 /* The thread of a stack: its name at that time. */
 static uint32_t
 root_of(struct report *report, uint32_t row)
@@ -614,8 +620,10 @@ note_process_time(struct report_process *process, int64_t ts_ns)
 }
 
 static void
-note_thread_time(struct report_thread *thread, int64_t ts_ns, int64_t end_ns)
+note_thread_time(struct report_thread *thread, const struct fxt_event *event, int64_t end_ns)
 {
+    int64_t ts_ns = event->ts_ns, seen_ns = fxt_event_seen_ns(event);
+    if (seen_ns > thread->seen_ns) thread->seen_ns = seen_ns;
     if (ts_ns < thread->first_ns) thread->first_ns = ts_ns;
     if (end_ns > thread->last_ns) thread->last_ns = end_ns;
 }
@@ -680,7 +688,7 @@ on_event(void *context, const struct fxt_event *event)
     uint32_t whole = report_thread(report, native)->process, process = report_piece(report, whole);
     note_process_time(report_process(report, process), event->ts_ns);
     int64_t end_ns = event->type == FXT_EVENT_DURATION_COMPLETE ? event->end_ns : event->ts_ns;
-    note_thread_time(report_thread(report, native), event->ts_ns, end_ns);
+    note_thread_time(report_thread(report, native), event, end_ns);
     bool instant = event->type == FXT_EVENT_INSTANT;
     /* Events about the trace hold for all of it, whatever the filter. */
     if (instant && event->category.id == STRING_TRACE) add_trace_event(report, event, process);
@@ -829,7 +837,8 @@ report_new(size_t memory_bytes, const struct report_filter *filter)
     row_table_init(&report->preempted, sizeof(struct report_preempted), REPORT_PREEMPTED_KEYS, REPORT_PREEMPTED_MAX);
     row_table_init(&report->blocked, sizeof(struct report_blocked), REPORT_BLOCKED_KEYS, REPORT_BLOCKED_MAX);
     const struct thread_states_visitor visitor = {
-        .context = report, .last_ns = process_last_ns, .piece = on_piece, .marker = open_marker};
+        .context = report, .last_ns = process_last_ns, .seen_ns = thread_seen_ns, .piece = on_piece,
+        .marker = open_marker};
     thread_states_init(&report->states, &visitor);
     gc_pauses_init(&report->gc, report->pool);
     allocations_init(&report->allocations);
@@ -914,6 +923,8 @@ read_trace(struct report *report, const char *path, uint64_t max_faults)
     enum status status = STATUS_CANNOT_READ;
     bool read = report->silent ? reader_read(report->reader, path, &visitor) == 0
                                : read_file(report->reader, path, &visitor, &faults);
+    report->states.stopped = reader_stopped(report->reader);
+    report->files[report->file_count - 1].stopped |= report->states.stopped;
     if (read) {
         status = fault_report_finish(&faults);
         add_file_counts(&report->files[report->file_count - 1].counts, reader_counts(report->reader));

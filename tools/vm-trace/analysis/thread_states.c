@@ -315,6 +315,16 @@ thread_states_gc(struct thread_states *states, const struct duration_edge *edge,
     thread->in_gc = begins;
 }
 
+/* Where what is open of a thread ends. */
+static int64_t
+end_of(const struct thread_states *states, const struct thread_times *thread)
+{
+    void *context = states->visitor.context;
+    if (!states->stopped) return states->visitor.last_ns(context, thread->process);
+    int64_t seen_ns = states->visitor.seen_ns(context, thread->row), ractor_ns = cpu_at(states, thread->cpu)->last_ns;
+    return seen_ns > ractor_ns ? seen_ns : ractor_ns;
+}
+
 uint64_t
 thread_states_blocked(struct thread_states *states, const struct duration_edge *begin,
                       const struct duration_edge *end, int64_t last_ns)
@@ -325,6 +335,7 @@ thread_states_blocked(struct thread_states *states, const struct duration_edge *
         fault(states, begin, THREAD_FAULT_NEVER_BLOCKED, begin->row, 0);
         return thread_states_within(states, from_ns, to_ns);
     }
+    if (end == NULL && states->stopped) to_ns = end_of(states, thread);
     if (from_ns < thread->counted_ns) from_ns = thread->counted_ns;
     bool ran = thread->state == THREAD_RUNNING && thread->in_ns < to_ns;
     if (!thread->out_blocked || thread->out_ns > begin->ts_ns || ran)
@@ -337,7 +348,8 @@ static void
 end_cpu(struct thread_states *states, struct thread_cpu *cpu)
 {
     if (!cpu->begun) return;
-    cpu_advance(states, cpu, states->visitor.last_ns(states->visitor.context, cpu->process));
+    if (!states->stopped) cpu_advance(states, cpu, states->visitor.last_ns(states->visitor.context, cpu->process));
+    else if (cpu->holder != NO_HOLDER) cpu_advance(states, cpu, end_of(states, thread_at(states, cpu->holder)));
     cpu_release(states, cpu);
     cpu->waiting = 0;
     cpu->begun = false;
@@ -348,7 +360,7 @@ static void
 end_thread(struct thread_states *states, struct thread_times *thread)
 {
     if (thread->state != THREAD_UNKNOWN && thread->state != THREAD_DEAD) {
-        int64_t last_ns = states->visitor.last_ns(states->visitor.context, thread->process);
+        int64_t last_ns = end_of(states, thread);
         end_run(states, thread, last_ns);
         account(states, thread, last_ns);
     }

@@ -90,6 +90,8 @@ struct thread_states_visitor {
     void *context;
     /* The time of a process's last record. */
     int64_t (*last_ns)(void *context, uint32_t process);
+    /* The time of the last record of a thread, in order with those of its states. Asked where reading stopped. */
+    int64_t (*seen_ns)(void *context, uint32_t thread);
     /* A state of a thread has ended, or a part of it: of one thread in order of time, without holes.
      * gc_ns: of it in garbage collections, of unknown moments. NULL: ignore them. */
     void (*piece)(void *context, const struct thread_times *thread, enum thread_state state, int64_t from_ns,
@@ -105,6 +107,7 @@ struct thread_states {
     struct row_table threads; /* of struct thread_times */
     struct row_table cpus;    /* of struct thread_cpu */
     struct row_list current_threads, current_cpus; /* rows that the current file has */
+    bool stopped;             /* by the caller: the current file was not read to its end */
     int64_t from_ns, to_ns;   /* the window; what lies outside does not count */
     uint64_t waits;           /* that ended, or were open at the end */
     uint64_t unattributed_ns; /* waited before a record that came too late: no one is charged for it */
@@ -125,7 +128,9 @@ uint64_t thread_states_blocked(struct thread_states *states, const struct durati
                                const struct duration_edge *end, int64_t last_ns);
 /* The next records of the process are older than all before: ends its open states, and begins again. */
 void thread_states_begin_older(struct thread_states *states, uint32_t process);
-/* Ends all states that are open: their file ends. The thread may go on in the next one. */
+/* Ends all states that are open: their file ends. The thread may go on in the next one. If the file was not read to
+ * its end, a state is known up to the last record that was read of its ractor or thread: other chunks may be of later
+ * times. */
 void thread_states_file_end(struct thread_states *states);
 /* Returns the part of a time that is in the window. */
 uint64_t thread_states_within(const struct thread_states *states, int64_t from_ns, int64_t to_ns);

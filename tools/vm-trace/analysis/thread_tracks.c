@@ -54,6 +54,12 @@ process_last_ns(void *context, uint32_t number)
     return process->older ? process->first_edge_ns : process->last_ns;
 }
 
+static int64_t
+thread_seen_ns(void *context, uint32_t number)
+{
+    return track_thread(context, number)->seen_ns;
+}
+
 static void
 on_piece(void *context, const struct thread_times *times, enum thread_state state, int64_t from_ns, int64_t to_ns,
          uint64_t gc_ns)
@@ -145,6 +151,8 @@ thread_tracks_event(struct thread_tracks *tracks, const struct fxt_event *event)
 {
     uint32_t process = process_of(tracks, event->pid), thread = thread_of(tracks, process, event->tid);
     note_process_time(track_process(tracks, process), event->ts_ns);
+    int64_t seen_ns = fxt_event_seen_ns(event);
+    if (seen_ns > track_thread(tracks, thread)->seen_ns) track_thread(tracks, thread)->seen_ns = seen_ns;
     bool state = event->category.id == STRING_GC || event->category.id == STRING_BLOCKED;
     switch (event->type) {
       case FXT_EVENT_DURATION_COMPLETE:
@@ -213,7 +221,8 @@ thread_tracks_init(struct thread_tracks *tracks, struct pool *pool, const struct
     row_table_init(&tracks->processes, sizeof(struct track_process), 2, TRACK_PROCESSES_MAX);
     row_table_init(&tracks->threads, sizeof(struct track_thread), 2, TRACK_THREADS_MAX);
     const struct thread_states_visitor states = {
-        .context = tracks, .last_ns = process_last_ns, .marker = open_marker, .piece = on_piece};
+        .context = tracks, .last_ns = process_last_ns, .seen_ns = thread_seen_ns, .marker = open_marker,
+        .piece = on_piece};
     thread_states_init(&tracks->states, &states);
 }
 
@@ -238,8 +247,9 @@ thread_tracks_file_begin(struct thread_tracks *tracks, const char *path)
 }
 
 void
-thread_tracks_file_end(struct thread_tracks *tracks)
+thread_tracks_file_end(struct thread_tracks *tracks, bool stopped)
 {
+    tracks->states.stopped = stopped;
     duration_pairs_finish(tracks->pairs);
     thread_states_file_end(&tracks->states);
     sched_processes_free(&tracks->sched_processes);

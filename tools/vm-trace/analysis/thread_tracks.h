@@ -40,6 +40,7 @@ struct track_thread {
     uint32_t class_name;
     int64_t blocked_ns;  /* and time */
     uint32_t waker;      /* of the wake-up that is being passed */
+    int64_t seen_ns;     /* the last time of its events, without those that other threads write of it */
 };
 
 struct track_piece {
@@ -80,8 +81,8 @@ void thread_tracks_init(struct thread_tracks *tracks, struct pool *pool, const s
 void thread_tracks_free(struct thread_tracks *tracks);
 /* The path must live until the next file begins. */
 void thread_tracks_file_begin(struct thread_tracks *tracks, const char *path);
-/* Passes what is left, and ends all states: the file ends. */
-void thread_tracks_file_end(struct thread_tracks *tracks);
+/* Passes what is left, and ends all states: the file ends, or reading stopped in it. */
+void thread_tracks_file_end(struct thread_tracks *tracks, bool stopped);
 /* Returns the number of a thread. */
 uint32_t thread_tracks_of(struct thread_tracks *tracks, uint32_t pid, uint32_t tid);
 /* Return the number of the thread; for a scheduling record, NO_TRACK if it says nothing of one. */

@@ -84,5 +84,6 @@ decode_event(struct reader *reader, struct cursor *cursor)
         if (keep != NULL && keep->type == FXT_ARG_STRING && keep->string.id == STRING_NEWEST) reader_begin_ring(reader);
     }
     reader->counts.events++;
+    note_record_time(reader, event->ts_ns, fxt_event_seen_ns(event));
     if (reader->visitor.event) reader->visitor.event(reader->visitor.context, event);
 }

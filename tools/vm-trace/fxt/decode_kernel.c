@@ -155,6 +155,7 @@ decode_sched(struct reader *reader, struct cursor *cursor)
     if (!read) return;
     if (!flawed) decode_finish(reader, cursor, "scheduling");
     sched->dropped = sched->type != FXT_SCHED_LEGACY_SWITCH && !check_sched_args(reader, sched);
+    note_record_time(reader, sched->ts_ns, sched->ts_ns);
     if (reader->visitor.sched) reader->visitor.sched(reader->visitor.context, sched);
 }
 

@@ -47,6 +47,8 @@ reader_free(struct reader *reader)
 {
     if (reader == NULL) return;
     providers_clear(&reader->providers);
+    fxt_parts_free(&reader->parts);
+    free(reader->stopped_by);
     pool_free(reader->pool);
     free(reader);
 }
@@ -75,6 +77,18 @@ reader_moved(const struct reader *reader)
     return reader->moved;
 }
 
+const struct fxt_parts *
+reader_parts(const struct reader *reader)
+{
+    return &reader->parts;
+}
+
+bool
+reader_stopped(const struct reader *reader)
+{
+    return reader->stopped;
+}
+
 const struct fxt_counts *
 reader_counts(const struct reader *reader)
 {
@@ -91,7 +105,10 @@ reader_fault(struct reader *reader, enum fxt_fault_code code, uint64_t offset, c
     va_end(args);
 
     reader->counts.faults[code]++;
-    if (severities[code] == FXT_FATAL) reader->stopped = true;
+    if (severities[code] == FXT_FATAL) {
+        if (!reader->stopped) reader->stopped_by = xformat("%s", text);
+        reader->stopped = true;
+    }
     struct fxt_fault fault = {.code = code, .severity = severities[code], .offset = offset, .text = text};
     if (reader->visitor.fault) reader->visitor.fault(reader->visitor.fault_context, &fault);
 }
@@ -101,7 +118,8 @@ reader_out_of_budget(struct reader *reader)
 {
     if (reader->stopped) return;
     reader_fault(reader, FXT_FAULT_OUT_OF_BUDGET, reader->offset,
-                 "names and tables need more than %zu MiB; reading ends here (--memory=MIB grants more)",
+                 "names and tables need more than %zu MiB; reading ends here (--memory=MIB grants more, vm-trace cut "
+                 "makes a shorter trace)",
                  reader->budget.limit_bytes >> 20);
 }
 
@@ -394,16 +412,40 @@ read_records(struct reader *reader, struct input *input)
     reader->ring = NULL;
 }
 
+/* Keeps what was read of the file, if that is not all. */
+static void
+note_part(struct reader *reader, const struct input *input, const char *path)
+{
+    uint64_t damaged = 0;
+    for (unsigned code = 0; code < FXT_FAULT_END_WITHOUT_BEGIN; code++)
+        damaged += severities[code] == FXT_FAULT ? reader->counts.faults[code] : 0;
+    if (!reader->stopped && damaged == 0) return;
+    const struct fxt_part part = {
+        .offset = reader->offset, .damaged = damaged, .file_bytes = input->file_size,
+        .read_bytes = input->compressed != NULL ? input->file_taken - input->compressed_bytes : reader->offset,
+        .ns = reader->first_ns <= reader->last_ns ? reader->last_ns - reader->first_ns : 0};
+    fxt_parts_add(&reader->parts, path, &part, reader->stopped ? reader->stopped_by : NULL);
+}
+
 int
 reader_read(struct reader *reader, const char *path, const struct fxt_visitor *visitor)
 {
     struct input input;
     int error = input_open(&input, path);
-    if (error != 0) return error;
-
+    reader->stopped = reader->moved = false;
+    if (error != 0) {
+        char *why = xformat("cannot be opened: %s", strerror(error));
+        fxt_parts_add(&reader->parts, path, &(struct fxt_part){.file_bytes = INPUT_SIZE_UNKNOWN}, why);
+        free(why);
+        return error;
+    }
     reader->visitor = *visitor;
     reader->counts = (struct fxt_counts){0};
-    reader->stopped = reader->moved = false;
+    free(reader->stopped_by);
+    reader->stopped_by = NULL;
+    reader->offset = 0;
+    reader->first_ns = INT64_MAX;
+    reader->last_ns = INT64_MIN;
     reader->packet_left = 0;
     providers_clear(&reader->providers);
     /* Perfetto knows provider 0 from the start: a file with one provider need not introduce it. */
@@ -412,6 +454,7 @@ reader_read(struct reader *reader, const char *path, const struct fxt_visitor *v
 
     read_magic(reader, &input);
     if (!reader->stopped) read_records(reader, &input);
+    note_part(reader, &input, path);
     input_close(&input);
     return 0;
 }
@@ -423,6 +466,13 @@ fxt_event_arg(const struct fxt_event *event, uint32_t name)
         if (event->args[i].name.id == name) return &event->args[i];
     }
     return NULL;
+}
+
+int64_t
+fxt_event_seen_ns(const struct fxt_event *event)
+{
+    if (event->category.id == STRING_SYSCALL || event->category.id == STRING_SCHED) return INT64_MIN;
+    return event->type == FXT_EVENT_DURATION_COMPLETE ? event->end_ns : event->ts_ns;
 }
 
 bool

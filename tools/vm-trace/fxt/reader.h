@@ -18,6 +18,7 @@
 
 #include "base/pool.h"
 #include "fxt/format.h"
+#include "fxt/parts.h"
 
 enum fxt_severity {
     FXT_WARNING, /* legal, but without effect */
@@ -205,6 +206,10 @@ void reader_out_of_budget(struct reader *reader);
  * providers start empty; the pool is kept. */
 int reader_read(struct reader *reader, const char *path, const struct fxt_visitor *visitor);
 const struct fxt_counts *reader_counts(const struct reader *reader);
+/* The files that were not read as a whole, up to now; not those of which the trace itself says that events are missing. */
+const struct fxt_parts *reader_parts(const struct reader *reader);
+/* Whether reading the last file ended early, and it is known to go on. */
+bool reader_stopped(const struct reader *reader);
 /* Returns whether parts of the file were overwritten while it was read: statements about the
  * whole file need not agree then. */
 bool reader_moved(const struct reader *reader);
@@ -217,6 +222,9 @@ const char *fxt_fault_stat(enum fxt_fault_code code);
 /* Returns the argument with this name (the last one, as in Perfetto), or NULL. `name` is an enum
  * known_string. */
 const struct fxt_arg *fxt_event_arg(const struct fxt_event *event, uint32_t name);
+/* The end of an event that its thread wrote itself, among the records of its states. INT64_MIN: the recorder writes
+ * system calls and times on CPUs, into other chunks. */
+int64_t fxt_event_seen_ns(const struct fxt_event *event);
 /* Returns false if there is no argument, or if it is not an unsigned number. */
 bool fxt_arg_uint(const struct fxt_arg *arg, uint64_t *value_out);
 

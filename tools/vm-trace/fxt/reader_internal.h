@@ -19,6 +19,9 @@ struct reader {
     struct fxt_visitor visitor;
     struct fxt_counts counts;
     bool stopped;
+    char *stopped_by;           /* the text of that fault */
+    int64_t first_ns, last_ns;  /* of events and scheduling records: the least time, and the last in the file's order */
+    struct fxt_parts parts;
     struct ring_chunks *ring; /* of a file that reuses its chunks, else NULL */
     bool moved;        /* chunks changed while the file was read */
     size_t packet_left; /* bytes of a packet in the blobs to come */
@@ -52,6 +55,13 @@ bool decode_thread(struct reader *reader, struct cursor *cursor, unsigned ref, s
 /* Reads a time stamp of the current provider's clock. Returns false if the record is too short
  * or the time does not fit into 64 bits of nanoseconds. */
 bool decode_time(struct reader *reader, struct cursor *cursor, const char *what, int64_t *ns_out);
+/* Takes the time of a record that visitors get, and where it ends, INT64_MIN: not among records of its thread. */
+static inline void
+note_record_time(struct reader *reader, int64_t ts_ns, int64_t seen_ns)
+{
+    if (ts_ns < reader->first_ns) reader->first_ns = ts_ns;
+    if (seen_ns != INT64_MIN) reader->last_ns = seen_ns;
+}
 /* Reports a record that is longer than its content. */
 void decode_finish(struct reader *reader, const struct cursor *cursor, const char *what);
 /* Reports bytes after a string that are not zero. */

@@ -314,6 +314,7 @@ annotated_print(const struct annotated_view *view, const struct document *head, 
     const struct row_table *files = &view->annotation->files;
     struct annotated_cost left_out = {0};
     uint64_t shown = 0, more = 0;
+    document_print_partial(head, markdown);
     printf("%s%s", markdown ? "# " : "", style(STYLE_BOLD));
     print_escaped(stdout, head->title);
     printf("%s: ", style(STYLE_PLAIN));

@@ -325,6 +325,8 @@ diff_comment_document(const struct diff *diff, const struct diff_streams *stream
     uint32_t exceeded = 0;
     for (uint32_t i = 0; i < result_count; i++) exceeded += results[i].message[0] != '\0';
     document->title = result_count == 0 ? text_of("vm-trace: no limit was given (--fail-over)")
+                      : exceeded == 0 && document->partial != NULL
+                          ? text_of("vm-trace: of what was read, all limits are met")
                       : exceeded == 0   ? text_of("vm-trace: all limits are met")
                                         : document_text(document, "vm-trace: %" PRIu32 " of %" PRIu32
                                                         " limits are exceeded", exceeded, result_count);

@@ -23,7 +23,7 @@ struct limit_result {
 void diff_comment_document(const struct diff *diff, const struct diff_streams *streams,
                            const struct limit_result *results, uint32_t result_count, struct document *document);
 /* Writes the results as JUnit XML: a test case for each limit. In junit.c. */
-void junit_print(FILE *out, const struct limit_result *results, uint32_t result_count);
+void junit_print(FILE *out, const struct limit_result *results, uint32_t result_count, const char *partial);
 
 /* Shared by both: a verdict as text, and as a cell; "per run" and so on. */
 const char *diff_verdict_text(enum verdict verdict);

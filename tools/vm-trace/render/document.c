@@ -7,6 +7,7 @@
 
 #include "base/escape.h"
 #include "base/xalloc.h"
+#include "fxt/input.h"
 #include "render/document.h"
 
 void
@@ -76,6 +77,32 @@ document_table(struct document *document, const char *id, struct fxt_string titl
 {
     make_room(document->tables, document->table_count, document->table_capacity);
     return document->tables[document->table_count++] = table_new(id, title, columns, column_count);
+}
+
+void
+document_partial(struct document *document, const struct fxt_parts *parts)
+{
+    static const struct column columns[] = {
+        {"file", "file", COLUMN_TEXT},         {"partial", "what was read", COLUMN_TEXT},
+        {"stopped", "stopped", COLUMN_NUMBER}, {"read_bytes", "bytes read", COLUMN_COUNT},
+        {"file_bytes", "of", COLUMN_COUNT},    {"read_ns", "up to", COLUMN_TIME},
+        {"faults", "faults", COLUMN_COUNT},
+    };
+    if (parts->count == 0) return;
+    struct table *table = document_table(document, "partial", text_of("Read in part"), COLUMNS(columns));
+    table->data = true;
+    document->partial = table;
+    for (uint32_t i = 0; i < parts->count; i++) {
+        const struct fxt_part *part = &parts->list[i];
+        struct cell *row = table_row(table);
+        row[0] = cell_text(text_of(strcmp(part->path, "-") == 0 ? "standard input" : part->path));
+        row[1] = cell_text(text_of(part->text));
+        row[2] = cell_number(part->stopped);
+        row[3] = cell_number(part->read_bytes);
+        if (part->file_bytes != INPUT_SIZE_UNKNOWN) row[4] = cell_number(part->file_bytes);
+        row[5] = cell_time(part->ns);
+        row[6] = cell_number(part->damaged);
+    }
 }
 
 struct cell *
@@ -182,17 +209,23 @@ document_print(struct document *document, enum document_format format, const cha
         return true;
     }
     struct document one = {.title = document->title}; /* history has several tables of one name, one per ISEQ */
+    uint32_t partial = document->partial != NULL && strcmp(table_id, "partial") != 0 && format != FORMAT_CSV;
+    if (partial > 0) {
+        make_room(one.tables, one.table_count, one.table_capacity);
+        one.tables[one.table_count++] = one.partial = document->partial;
+    }
     for (uint32_t i = 0; i < document->table_count; i++) {
         if (strcmp(document->tables[i]->id, table_id) != 0 || document->tables[i]->people) continue;
         make_room(one.tables, one.table_count, one.table_capacity);
         one.tables[one.table_count++] = document->tables[i];
         show_to_people(document->tables[i]);
     }
-    bool found = one.table_count > 0;
+    bool found = one.table_count > partial;
+    const char *note = document->partial == NULL ? NULL : document->partial->cells[1].text.ptr;
     if (!found) no_such_table(document, table_id);
     else if (format != FORMAT_CSV) print_as(&one, format);
     for (uint32_t i = 0; format == FORMAT_CSV && i < one.table_count; i++) {
-        document_print_csv_table(one.tables[i], i == 0);
+        document_print_csv_table(one.tables[i], i == 0, note);
         print_more_rows(one.tables[i]);
     }
     free(one.tables);

@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 #include "base/pool.h"
+#include "fxt/parts.h"
 #include "render/terminal.h"
 
 enum { DOCUMENT_PARTS = 20 }; /* parts of the time span in a rate */
@@ -86,6 +87,7 @@ struct document {
     uint32_t line_count, line_capacity;
     struct table **tables;
     uint32_t table_count, table_capacity;
+    struct table *partial; /* one of these; NULL: all was read */
     char **kept; /* texts and rates that are freed with the document */
     uint32_t kept_count, kept_capacity;
 };
@@ -99,6 +101,9 @@ struct fxt_string document_text(struct document *document, const char *format, .
 float *document_rate(struct document *document);
 /* `title` must live as long as the document. */
 void document_line(struct document *document, const char *title, struct fxt_string text);
+/* Says first of all which files were not read as a whole, in all formats; before any other table. The parts must
+ * live as long as the document. */
+void document_partial(struct document *document, const struct fxt_parts *parts);
 /* Makes a table; copies the columns. document_free frees those of the document. */
 struct table *table_new(const char *id, struct fxt_string title, const struct column *columns, unsigned column_count);
 /* Adds one. Valid until the document is freed. */
@@ -128,12 +133,14 @@ void document_print_text(const struct document *document);
 void document_print_markdown(const struct document *document);
 void document_print_json(const struct document *document);
 void document_print_csv(const struct document *document);
+/* Prints the lines about what was read in part, for people: before all else. */
+void document_print_partial(const struct document *document, bool markdown);
 /* Print a table of prose for people; in document_prose.c. */
 void document_prose_text(const struct table *table);
 void document_prose_markdown(const struct table *table);
 /* Prints one table, without the row that sums up others; `header`: with the names of its
- * columns. */
-void document_print_csv_table(const struct table *table, bool header);
+ * columns. `partial` is a further column, or NULL. */
+void document_print_csv_table(const struct table *table, bool header, const char *partial);
 
 /* Format numbers for people, and return the buffer. */
 enum { NUMBER_TEXT = 32 };

@@ -131,10 +131,10 @@ print_csv_row(const struct table *table, const struct cell *cells, unsigned id_c
 }
 
 void
-document_print_csv_table(const struct table *table, bool header)
+document_print_csv_table(const struct table *table, bool header, const char *partial)
 {
     for (unsigned i = 0; header && i < table->column_count; i++) {
-        printf("%s%s", table->columns[i].id, i + 1 < table->column_count ? "," : "\n");
+        printf("%s%s", table->columns[i].id, i + 1 < table->column_count ? "," : partial ? ",partial\n" : "\n");
     }
     uint32_t rows = table->more_rows > 0 ? table->row_count - 1 : table->row_count;
     for (uint32_t row = 0; row < rows; row++) {
@@ -142,6 +142,7 @@ document_print_csv_table(const struct table *table, bool header)
             if (i > 0) putchar(',');
             put_csv_cell(&table->columns[i], &table->cells[(size_t)row * table->column_count + i]);
         }
+        if (partial != NULL) putchar(','), print_csv(stdout, text_of(partial));
         putchar('\n');
     }
 }

@@ -372,9 +372,43 @@ print_prose(const struct table *table)
     document_prose_text(table);
 }
 
+/* Escapes what Markdown would interpret, and otherwise like text. */
+static void
+put_markdown(struct fxt_string text)
+{
+    for (uint32_t at = 0, from = 0; at <= text.len; at++) {
+        bool special = at < text.len && strchr("\\`*_[]<>|#&", text.ptr[at]) != NULL && text.ptr[at] != '\0';
+        if (at < text.len && !special) continue;
+        print_escaped(stdout, (struct fxt_string){.ptr = text.ptr + from, .len = at - from});
+        if (special) printf("\\%c", text.ptr[at]);
+        from = at + 1;
+    }
+}
+
+static void
+put_text(struct fxt_string text)
+{
+    print_escaped(stdout, text);
+}
+
+void
+document_print_partial(const struct document *document, bool markdown)
+{
+    const struct table *partial = document->partial;
+    for (uint32_t row = 0; partial != NULL && row < partial->row_count; row++) {
+        const struct cell *cells = &partial->cells[(size_t)row * partial->column_count];
+        fputs(markdown ? "> **Partial**: " : "partial: ", stdout);
+        (markdown ? put_markdown : put_text)(cells[0].text);
+        fputs(": ", stdout);
+        (markdown ? put_markdown : put_text)(cells[1].text);
+        fputs(markdown ? "\n\n" : "\n", stdout);
+    }
+}
+
 void
 document_print_text(const struct document *document)
 {
+    document_print_partial(document, false);
     fputs(style(STYLE_BOLD), stdout);
     print_escaped(stdout, document->title);
     printf("%s\n", style(STYLE_PLAIN));
@@ -401,19 +435,6 @@ document_print_text(const struct document *document)
 }
 
 /* --- Markdown -------------------------------------------------------------------------------- */
-
-/* Escapes what Markdown would interpret, and otherwise like text. */
-static void
-put_markdown(struct fxt_string text)
-{
-    for (uint32_t at = 0, from = 0; at <= text.len; at++) {
-        bool special = at < text.len && strchr("\\`*_[]<>|#&", text.ptr[at]) != NULL && text.ptr[at] != '\0';
-        if (at < text.len && !special) continue;
-        print_escaped(stdout, (struct fxt_string){.ptr = text.ptr + from, .len = at - from});
-        if (special) printf("\\%c", text.ptr[at]);
-        from = at + 1;
-    }
-}
 
 static void
 print_markdown_table(const struct table *table)
@@ -452,6 +473,7 @@ print_markdown_table(const struct table *table)
 void
 document_print_markdown(const struct document *document)
 {
+    document_print_partial(document, true);
     fputs("# ", stdout);
     put_markdown(document->title);
     puts("\n");

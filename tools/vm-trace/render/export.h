@@ -6,20 +6,23 @@
 #include "analysis/profile.h"
 #include "base/status.h"
 
+/* `partial` is for all formats: which part of the traces is exported (fxt_parts_line); NULL: all. */
+
 /* Lines `outermost;...;innermost COUNT`, for https://github.com/brendangregg/FlameGraph and
  * other readers of "collapsed" stacks. `events`: COUNT is the number of events, not the sum of their
  * weights. Blocked time is in microseconds; the lines add up to the sum, rounded once. */
-void export_folded(FILE *out, const struct profile *profile, bool events);
+void export_folded(FILE *out, const struct profile *profile, bool events, const char *partial);
 /* https://github.com/jlfwong/speedscope, file-format-schema.json: one profile of the type
  * "sampled" with that name. Blocked time is in nanoseconds. */
-void export_speedscope(FILE *out, const struct profile *profile, const char *name, bool events);
+void export_speedscope(FILE *out, const struct profile *profile, const char *name, bool events, const char *partial);
 /* https://github.com/google/pprof, proto/profile.proto, not yet compressed. Adds names to the
  * profile's pool. */
-void export_pprof(FILE *out, const struct profile *profile);
+void export_pprof(FILE *out, const struct profile *profile, const char *partial);
 /* Likewise several profiles of one reader, each as a value of its own. */
 struct pprof_origin {
     int64_t unix_ns, duration_ns;
     const char *comment;
+    const char *partial;
 };
 void export_pprof_together(FILE *out, const struct profile *profiles, unsigned count,
                            const struct pprof_origin *origin);
@@ -51,6 +54,6 @@ void chrome_begin(struct chrome *chrome, FILE *out);
 void chrome_event(void *context, const struct fxt_event *event);
 void chrome_object(void *context, const struct fxt_object *object);
 void chrome_sched(void *context, const struct fxt_sched *sched);
-void chrome_end(struct chrome *chrome);
+void chrome_end(struct chrome *chrome, const char *partial);
 
 #endif

@@ -77,7 +77,13 @@ chrome_sched(void *context, const struct fxt_sched *sched)
 }
 
 void
-chrome_end(struct chrome *chrome)
+chrome_end(struct chrome *chrome, const char *partial)
 {
-    fputs("\n]}\n", chrome->out);
+    fputs("\n]", chrome->out);
+    if (partial != NULL) {
+        fputs(",\n\"otherData\":{\"partial\":", chrome->out);
+        print_json(chrome->out, text_of(partial));
+        putc('}', chrome->out);
+    }
+    fputs("}\n", chrome->out);
 }

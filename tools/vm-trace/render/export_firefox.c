@@ -389,11 +389,18 @@ print_schema(FILE *out, struct firefox_profile *firefox, uint32_t number)
 static void
 print_meta(FILE *out, struct firefox_profile *firefox, uint32_t shown_count)
 {
+    char *partial = fxt_parts_line(reader_parts(firefox->reader));
+    fputs("{\"meta\":{", out);
+    if (partial != NULL) fputs("\"partial\":", out), print_json(out, text_of(partial)), putc(',', out);
     fprintf(out,
-            "{\"meta\":{\"interval\":1,\"startTime\":0,\"processType\":0,\"stackwalk\":1,\"version\":31,"
+            "\"interval\":1,\"startTime\":0,\"processType\":0,\"stackwalk\":1,\"version\":31,"
             "\"preprocessedProfileVersion\":%d,\"product\":",
             FORMAT_VERSION);
-    print_json(out, firefox->ruby == STRING_NONE ? text_of("vm-trace") : pool_string(firefox->pool, firefox->ruby));
+    char *product = xformat("%s%s", partial != NULL ? "(partial) " : "",
+                            firefox->ruby == STRING_NONE ? "vm-trace" : pool_string(firefox->pool, firefox->ruby).ptr);
+    print_json(out, text_of(product));
+    free(product);
+    free(partial);
     fputs(",\"importedFrom\":\"vm-trace\",\"arguments\":", out);
     print_json(out, pool_string(firefox->pool, firefox->command));
     fputs(",\"symbolicated\":true,\"symbolicationNotSupported\":true,\"usesOnlyOneStackType\":true,"

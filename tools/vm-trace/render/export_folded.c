@@ -31,13 +31,14 @@ in_us(const struct profile *profile, bool events)
 }
 
 void
-export_folded(FILE *out, const struct profile *profile, bool events)
+export_folded(FILE *out, const struct profile *profile, bool events, const char *partial)
 {
     const bool us = in_us(profile, events);
     uint64_t sum = 0; /* of the lines so far; each line has what rounding the sum adds to it */
     const struct pool *pool = reader_pool(profile->reader);
     uint32_t *stack = NULL;
     uint32_t depth, capacity = 0;
+    if (partial != NULL) fprintf(out, "# partial: %s.\n", partial); /* with no count at its end, it is no stack */
     for (uint32_t leaf = 1; leaf < profile->node_count; leaf++) {
         if (!profile_ends_at(&profile->nodes[leaf])) continue;
         depth = 0;

@@ -24,7 +24,11 @@ write_minute(const struct minute_profiles *profiles, const struct minute_profile
     struct tm utc;
     if (gmtime_r(&seconds, &utc) != NULL) strftime(time_text, sizeof time_text, "%Y-%m-%dT%H%MZ", &utc);
     char *file = xformat("%s/%s.pb.gz", path, time_text);
-    const struct pprof_origin origin = {row->minute * MINUTE_NS, MINUTE_NS, comment};
+    char *partial = minute_profiles_complete(profiles)
+                        ? fxt_parts_line(&profiles->parts)
+                        : xformat("some stacks are cut: the profiles need more than %zu MiB (--memory=MIB grants more)",
+                                  profiles->memory_bytes >> 20);
+    const struct pprof_origin origin = {row->minute * MINUTE_NS, MINUTE_NS, comment, partial};
     struct output output;
     enum status status = STATUS_CANNOT_READ;
     if (make_folders(path) && output_open(&output, OUTPUT_GZIP, file, 0, NULL)) {
@@ -35,6 +39,7 @@ write_minute(const struct minute_profiles *profiles, const struct minute_profile
     free(version);
     free(path);
     free(comment);
+    free(partial);
     free(file);
     return status;
 }

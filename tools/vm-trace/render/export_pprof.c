@@ -237,8 +237,16 @@ end(struct pprof *pprof)
     free(pprof->inner.bytes);
 }
 
+static void
+write_partial(struct pprof *pprof, const char *partial)
+{
+    char *text = partial == NULL ? NULL : xformat("partial: %s", partial);
+    if (text != NULL) write_uint(pprof, PROFILE_COMMENT, text_index(pprof, text));
+    free(text);
+}
+
 void
-export_pprof(FILE *out, const struct profile *profile)
+export_pprof(FILE *out, const struct profile *profile, const char *partial)
 {
     struct pprof pprof;
     const struct profile_names *names = &profile_names[profile->kind];
@@ -250,6 +258,7 @@ export_pprof(FILE *out, const struct profile *profile)
     if (profile->first_ns <= profile->last_ns) {
         write_uint(&pprof, PROFILE_DURATION_NANOS, (uint64_t)(profile->last_ns - profile->first_ns));
     }
+    write_partial(&pprof, partial);
     end(&pprof);
 }
 
@@ -266,5 +275,6 @@ export_pprof_together(FILE *out, const struct profile *profiles, unsigned count,
     write_uint(&pprof, PROFILE_TIME_NANOS, (uint64_t)origin->unix_ns);
     write_uint(&pprof, PROFILE_DURATION_NANOS, (uint64_t)origin->duration_ns);
     write_uint(&pprof, PROFILE_COMMENT, text_index(&pprof, origin->comment));
+    write_partial(&pprof, origin->partial);
     end(&pprof);
 }

@@ -62,12 +62,14 @@ print_samples(FILE *out, const struct profile *profile, const uint32_t *frame_of
 }
 
 void
-export_speedscope(FILE *out, const struct profile *profile, const char *name, bool events)
+export_speedscope(FILE *out, const struct profile *profile, const char *name, bool events, const char *partial)
 {
-    struct fxt_string title = {.ptr = name, .len = (uint32_t)strlen(name)};
+    char *text = xformat("%s%s", partial != NULL ? "(partial) " : "", name);
+    struct fxt_string title = text_of(text);
     uint32_t *frame_of = xcalloc(profile->node_count, sizeof *frame_of);
-    fputs("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"exporter\":\"vm-trace\",\"name\":",
-          out);
+    fputs("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"exporter\":\"vm-trace\",", out);
+    if (partial != NULL) fputs("\"partial\":", out), print_json(out, text_of(partial)), putc(',', out);
+    fputs("\"name\":", out);
     print_json(out, title);
     fputs(",\n\"shared\":{\"frames\":[", out);
     print_frames(out, profile, frame_of);
@@ -86,4 +88,5 @@ export_speedscope(FILE *out, const struct profile *profile, const char *name, bo
     }
     fputs("]}]}\n", out);
     free(frame_of);
+    free(text);
 }

@@ -146,7 +146,9 @@ check_process(struct tables_export *export, const char *file, const struct repor
     const struct report_process *process = row_table_at(&report->processes, number);
     check_clock(export, file, report, &process->host);
     check_ruby(export, file, process_setting(report, number, STRING_RUBY));
-    if (!process->summarized && !process->cut)
+    if (!process->summarized && !process->cut && fxt_parts_stopped(reader_parts(report->reader)))
+        note(export, TROUBLE_INCOMPLETE, file, "has no summary in the part that was read");
+    else if (!process->summarized && !process->cut)
         note(export, TROUBLE_INCOMPLETE, file, "has no summary: its program ended abruptly, or is still running");
 }
 
@@ -163,7 +165,9 @@ begin_process(struct tables_export *export, const char *file, const struct stat 
         .boot_ns = trace_host_boot_ns(&process->host, stat_of, process->last_ns),
         .unix_known = process->host.known};
     const char *slash = strrchr(file, '/');
-    const struct process_facts facts = {slash == NULL ? file : slash + 1, export->options.with_command};
+    const struct fxt_parts *parts = reader_parts(report->reader);
+    const struct process_facts facts = {slash == NULL ? file : slash + 1, export->options.with_command,
+                                        parts->count > 0 ? parts->list[0].text : ""};
     char *key = process_key(&name);
     uint32_t known = export->keys.count;
     const struct first *first = first_with(export, &export->keys, text_of(key), file, 0);

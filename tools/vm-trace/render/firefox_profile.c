@@ -527,7 +527,7 @@ firefox_profile_read(struct firefox_profile *firefox, const char *file, uint64_t
     if (samples) visitor.blob = on_blob;
     thread_tracks_file_begin(&firefox->tracks, file);
     bool read = read_file(firefox->reader, file, &visitor, &faults);
-    thread_tracks_file_end(&firefox->tracks);
+    thread_tracks_file_end(&firefox->tracks, reader_stopped(firefox->reader));
     time_samples_file_end(&firefox->time_samples);
     return read ? fault_report_finish(&faults) : STATUS_CANNOT_READ;
 }

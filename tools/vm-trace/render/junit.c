@@ -21,14 +21,19 @@ print_text(FILE *out, const char *text)
 }
 
 void
-junit_print(FILE *out, const struct limit_result *results, uint32_t result_count)
+junit_print(FILE *out, const struct limit_result *results, uint32_t result_count, const char *partial)
 {
     uint32_t failures = 0;
     for (uint32_t i = 0; i < result_count; i++) failures += results[i].message[0] != '\0';
     fprintf(out,
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
             "<testsuites>\n  <testsuite name=\"vm-trace diff\" tests=\"%" PRIu32 "\" failures=\"%" PRIu32
-            "\" errors=\"0\">\n", result_count, failures);
+            "\" errors=\"%d\">\n", result_count + (partial != NULL), failures, partial != NULL);
+    if (partial != NULL) {
+        fputs("    <testcase classname=\"vm-trace.diff\" name=\"partial\">\n      <error message=\"", out);
+        print_text(out, partial);
+        fputs("\"/>\n    </testcase>\n", out);
+    }
     for (uint32_t i = 0; i < result_count; i++) {
         fprintf(out, "    <testcase classname=\"vm-trace.diff\" name=\"%s\"", results[i].name);
         if (results[i].message[0] == '\0') {

@@ -112,6 +112,8 @@ print_traces(const struct metrics *metrics, uint32_t files, uint32_t unread)
     begin_family(metrics, "files", NULL, "Traces that were to be read.");
     print_count(metrics, "files", label("state", "read"), none, files - unread);
     print_count(metrics, "files", label("state", "skipped"), none, unread);
+    begin_family(metrics, "partial_files", NULL, "Traces of which only a part was read, or with damaged records.");
+    print_count(metrics, "partial_files", none, none, reader_parts(report->reader)->count - unread);
     begin_family(metrics, "processes", NULL, "Processes in these traces.");
     print_count(metrics, "processes", none, none, processes);
     begin_family(metrics, "traced_seconds", "seconds", "From the first to the last event, summed over processes.");

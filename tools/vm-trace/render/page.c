@@ -195,7 +195,20 @@ print_head(struct page *page, int file_count, char **files)
 {
     struct page_data *data = page->data;
     FILE *out = page->out;
-    fputs("{\"files\":[", out);
+    fprintf(out, "{\"stopped\":%s,\"cut\":%s,\n\"partial\":[", data->stopped ? "true" : "false",
+            data->cut ? "true" : "false");
+    const struct fxt_parts *parts[2] = {reader_parts(data->reader),
+                                        data->before != NULL ? reader_parts(data->before->reader) : NULL};
+    for (unsigned side = 0, shown = 0; side < 2; side++) {
+        for (uint32_t i = 0; parts[side] != NULL && i < parts[side]->count; i++, shown++) {
+            const struct fxt_part *part = &parts[side]->list[i];
+            char *text = xformat("%s: %s", strcmp(part->path, "-") == 0 ? "standard input" : part->path, part->text);
+            if (shown > 0) putc(',', out);
+            print_c_text(out, text);
+            free(text);
+        }
+    }
+    fputs("],\n\"files\":[", out);
     for (int i = 0; i < file_count; i++) {
         if (i > 0) putc(',', out);
         print_c_text(out, strcmp(files[i], "-") == 0 ? "standard input" : files[i]);

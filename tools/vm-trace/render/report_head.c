@@ -186,10 +186,17 @@ setting_by_process(const struct report *report, uint32_t name)
     return values;
 }
 
+/* Whether its file goes on behind what was read. */
+static bool
+ends_unread(const struct report *report, const struct report_process *process)
+{
+    return report->files[process->file].stopped;
+}
+
 /* A process with all its pieces. */
 struct whole_process {
     uint32_t pieces;
-    bool timed, exact, sampled, summarized, cut; /* summarized: in all pieces; the others: in one of them */
+    bool timed, exact, sampled, summarized, cut, unread; /* summarized: in all pieces; the others: in one of them */
     int64_t first_ns, last_ns;
     uint64_t exits, fallbacks, recorded, lost;
 };
@@ -209,6 +216,7 @@ whole_processes(const struct report *report)
         whole->sampled |= process->sampled && !process->exact;
         whole->summarized &= process->summarized;
         whole->cut |= process->cut;
+        whole->unread |= ends_unread(report, process);
         if (process->first_ns < whole->first_ns) whole->first_ns = process->first_ns;
         if (process->last_ns > whole->last_ns) whole->last_ns = process->last_ns;
         whole->exits += process->exits;
@@ -264,7 +272,7 @@ add_processes(struct report *report, struct document *document)
         if (whole->timed) row[LOST_TIME] = cell_number(lost_ns[i]);
         row[6] = cell_number(whole->lost);
         row[7] = cell_text(text_of(whole->sampled ? "estimates" : whole->exact ? "exact" : "all"));
-        row[8] = cell_text(text_of(whole->summarized ? "yes" : whole->cut ? "cut" : "no"));
+        row[8] = cell_text(text_of(whole->summarized ? "yes" : whole->cut ? "cut" : whole->unread ? "not read" : "no"));
         row[9] = cell_text(file_name(&report->files[process->file]));
         if (commands[i] != STRING_NONE) row[10] = cell_text(pool_string(report->pool, commands[i]));
         row[PIECES] = cell_number(whole->pieces);
@@ -304,6 +312,7 @@ add_losses(struct report *report, struct document *document)
     for (uint32_t i = 0; i < report->processes.count; i++) {
         const struct report_process *process = report_process(report, i);
         lost += process->lost;
+        if (!process->summarized && ends_unread(report, process)) continue; /* how it ended is not known */
         settings += process->setting_count > 0;
         summaries += process->summarized;
         cuts += process->cut;

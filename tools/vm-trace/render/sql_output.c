@@ -32,7 +32,7 @@ name_of(sqlite3_stmt *statement, int column)
 typedef void print_text(FILE *out, struct fxt_string text);
 
 static void
-print_csv_row(sqlite3_stmt *statement, print_text *print)
+print_csv_row(sqlite3_stmt *statement, print_text *print, const char *partial)
 {
     for (int i = 0; i < sqlite3_column_count(statement); i++) {
         if (i > 0) putchar(',');
@@ -43,11 +43,13 @@ print_csv_row(sqlite3_stmt *statement, print_text *print)
           default: print(stdout, value_text(statement, i));
         }
     }
+    if (partial != NULL) putchar(',');
+    if (partial != NULL && partial[0] != '\0') print(stdout, text_of(partial));
     putchar('\n');
 }
 
 static int
-print_csv_rows(sqlite3_stmt *statement)
+print_csv_rows(sqlite3_stmt *statement, const char *partial)
 {
     /* As Perfetto's shell does, but for ASCII's control characters; on a terminal others may be
      * commands, too. */
@@ -56,9 +58,11 @@ print_csv_rows(sqlite3_stmt *statement)
         if (i > 0) putchar(',');
         print(stdout, name_of(statement, i));
     }
+    if (partial != NULL) putchar(','), print(stdout, text_of("partial"));
     putchar('\n');
     int step;
-    while ((step = sqlite3_step(statement)) == SQLITE_ROW) print_csv_row(statement, print);
+    for (; (step = sqlite3_step(statement)) == SQLITE_ROW; partial = partial != NULL ? "" : NULL)
+        print_csv_row(statement, print, partial);
     return step;
 }
 
@@ -80,7 +84,7 @@ print_json_value(sqlite3_stmt *statement, int column)
 }
 
 static int
-print_json_array(sqlite3_stmt *statement)
+print_json_array(sqlite3_stmt *statement, const char *partial)
 {
     const char *separator = "";
     putchar('[');
@@ -93,8 +97,15 @@ print_json_array(sqlite3_stmt *statement)
             putchar(':');
             print_json_value(statement, i);
         }
+        if (partial != NULL) fputs(",\"partial\":", stdout), print_json(stdout, text_of(partial));
         putchar('}');
         separator = ",";
+        partial = NULL;
+    }
+    if (partial != NULL) { /* a row of its own: that there are none may be due to what is missing */
+        fputs("\n{\"partial\":", stdout);
+        print_json(stdout, text_of(partial));
+        putchar('}');
     }
     puts("\n]");
     return step;
@@ -190,13 +201,15 @@ print_table(sqlite3_stmt *statement)
 }
 
 int
-sql_output_print(sqlite3_stmt *statement, enum sql_format format)
+sql_output_print(sqlite3_stmt *statement, enum sql_format format, const char *partial)
 {
     if (sqlite3_column_count(statement) == 0) return sqlite3_step(statement);
     switch (format) {
-      case SQL_CSV: return print_csv_rows(statement);
-      case SQL_TABLE: return print_table(statement);
-      case SQL_JSON: return print_json_array(statement);
+      case SQL_CSV: return print_csv_rows(statement, partial);
+      case SQL_TABLE:
+        if (partial != NULL) printf("partial: %s\n", partial);
+        return print_table(statement);
+      case SQL_JSON: return print_json_array(statement, partial);
     }
     return SQLITE_ERROR;
 }

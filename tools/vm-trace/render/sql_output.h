@@ -11,8 +11,9 @@ enum sql_format {
 # include <sqlite3.h>
 
 /* Runs a statement to its end. A statement without columns prints nothing. Returns SQLITE_DONE
- * or the error. */
-int sql_output_print(sqlite3_stmt *statement, enum sql_format format);
+ * or the error. `partial`: which part of the traces was read, as the first line of a table, and for
+ * programs in a last column, of the first row; NULL: all. */
+int sql_output_print(sqlite3_stmt *statement, enum sql_format format, const char *partial);
 #endif
 
 #endif

@@ -249,7 +249,7 @@ tables_write_events(struct tables_events *events, struct reader *reader, const c
     thread_tracks_init(&events->tracks, events->pool, &tracks);
     thread_tracks_file_begin(&events->tracks, file);
     int error = reader_read(reader, file, &visitor);
-    thread_tracks_file_end(&events->tracks);
+    thread_tracks_file_end(&events->tracks, reader_stopped(reader));
     thread_tracks_free(&events->tracks);
     map_free(&events->by_pid);
     return error;

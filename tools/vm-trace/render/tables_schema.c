@@ -8,7 +8,7 @@ const char *const table_type_names[] = {"text", "integer", "real"};
 
 /* The first columns of all tables. */
 #define OF_PROCESS \
-    {"schema", TABLE_INTEGER, "version of the schema: 1"}, \
+    {"schema", TABLE_INTEGER, "version of the schema: 2"}, \
     {"process", TABLE_TEXT, "key of the traced process: HOST-PID-TIME of its first event in Unix ns"}
 
 /* The two clocks of a moment. */
@@ -37,6 +37,7 @@ static const struct table_column processes[] = {
     {"clock_jump_ns", TABLE_INTEGER, "how far the wall clock moved against the trace's clock during the trace"},
     {"time_from", TABLE_TEXT, "host: the event trace/host; mtime: of the file, because the trace has no such event"},
     {"command", TABLE_TEXT, "command line; empty without --with-command"},
+    {"partial", TABLE_TEXT, "empty: the trace was read as a whole; else what was read of it, and why not all"},
     {0},
 };
 

@@ -53,6 +53,7 @@ tables_write_process(struct process_tables *tables, struct report *report, uint3
     rows_integer(rows, time_difference(host->last_offset_ns, host->origin.unix_offset_ns));
     rows_text(rows, text_of(host->known ? "host" : "mtime"));
     rows_text(rows, facts->with_command ? process_setting(report, number, STRING_COMMAND) : text_of(""));
+    rows_text(rows, text_of(facts->partial));
     rows_end(rows);
 }
 

@@ -8,6 +8,7 @@
 struct process_facts {
     const char *trace; /* name of the file, without its folder */
     bool with_command;
+    const char *partial; /* "": the trace was read as a whole */
 };
 
 /* Write the rows of a process of the report, whose number it is. */

@@ -56,6 +56,7 @@ print_annotated(const struct annotated_view *view, struct document *document)
         return STATUS_FINE;
     }
     struct document tables = {.title = document->title};
+    document_partial(&tables, reader_parts(view->report->reader));
     annotated_tables(view, &tables);
     bool printed = document_print(&tables, format, table_id);
     document_free(&tables);
@@ -74,6 +75,7 @@ run(const struct options *options, int argument_count, char **arguments)
     if (report_readable(report)) {
         struct document document = {0};
         struct annotation annotation;
+        document_partial(&document, reader_parts(report->reader));
         report_head(report, &document);
         report_cost_missing(report, &document);
         annotation_of(&annotation, report);

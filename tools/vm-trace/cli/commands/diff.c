@@ -217,10 +217,13 @@ write_file(const char *path, const struct diff *diff, const struct diff_streams 
         return STATUS_CANNOT_READ;
     }
     if (path == junit_path) {
-        junit_print(out, results, count);
+        char *partial = fxt_parts_line(reader_parts(diff->report->reader));
+        junit_print(out, results, count, partial);
+        free(partial);
     }
     else {
         struct document document = {0};
+        document_partial(&document, reader_parts(diff->report->reader));
         diff_comment_document(diff, streams, results, count, &document);
         int kept = redirect(stdout, fileno(out));
         document_print_markdown(&document);
@@ -296,6 +299,7 @@ compare(struct report *report, uint32_t first_side, const char *const names[SIDE
     if (names != NULL) memcpy(settings.side_names, names, sizeof settings.side_names);
     diff_init(&diff, report, first_side, &settings);
     diff_streams_init(&streams, &diff);
+    document_partial(&document, reader_parts(report->reader));
     diff_document(&diff, &document, top);
     diff_streams_document(&streams, &diff, &document, top);
     if (!document_print(&document, format, table)) status = STATUS_USAGE;

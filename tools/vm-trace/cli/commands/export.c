@@ -1,6 +1,7 @@
 /* export.c - `vm-trace export`: writes traces in formats of other viewers. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/call_stacks.h"
@@ -89,11 +90,13 @@ take_table_format(const struct cli_option *option, const char *text)
 static void
 write_profile(const struct profile *profile, FILE *out, const char *name)
 {
+    char *partial = fxt_parts_line(reader_parts(profile->reader));
     switch (format) {
-      case FORMAT_FOLDED: export_folded(out, profile, by_events); break;
-      case FORMAT_SPEEDSCOPE: export_speedscope(out, profile, name, by_events); break;
-      default: export_pprof(out, profile); break;
+      case FORMAT_FOLDED: export_folded(out, profile, by_events, partial); break;
+      case FORMAT_SPEEDSCOPE: export_speedscope(out, profile, name, by_events, partial); break;
+      default: export_pprof(out, profile, partial); break;
     }
+    free(partial);
     if (profile->events > 0 || profile->count > 0) return;
     char text[120];
     snprintf(text, sizeof text, "has no %s, so the output is empty", profile_names[kind].things);
@@ -188,7 +191,9 @@ export_chrome(const struct options *options, FILE *out, int file_count, char **f
     struct fxt_visitor visitor = {
         .context = &chrome, .event = chrome_event, .object = chrome_object, .sched = chrome_sched};
     enum status status = read_files(reader, options->max_faults, file_count, files, &visitor, NULL);
-    chrome_end(&chrome);
+    char *partial = fxt_parts_line(reader_parts(reader));
+    chrome_end(&chrome, partial);
+    free(partial);
     if (chrome.left_out > 0) {
         char text[120];
         snprintf(text, sizeof text, "%" PRIu64 " scheduling record%s left out: the format has none", chrome.left_out,

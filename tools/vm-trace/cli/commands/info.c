@@ -14,6 +14,7 @@ run(const struct options *options, int file_count, char **files)
     enum status status = report_read_all(report, options->max_faults, file_count, files);
     if (report_readable(report)) {
         struct document document = {0};
+        document_partial(&document, reader_parts(report->reader));
         report_head(report, &document);
         report_contents(report, &document, options->top);
         if (!document_print(&document, format, table)) status = worse(status, STATUS_USAGE);

@@ -37,7 +37,7 @@ print_sql_error(sqlite3 *db)
 }
 
 static enum status
-run_sql(sqlite3 *db, const char *sql, enum sql_format format)
+run_sql(sqlite3 *db, const char *sql, enum sql_format format, const char *partial)
 {
     while (*sql != '\0') {
         sqlite3_stmt *statement;
@@ -51,7 +51,7 @@ run_sql(sqlite3 *db, const char *sql, enum sql_format format)
         if (result_of_dialect == DIALECT_DONE) continue;
         if (sqlite3_prepare_v2(db, sql, -1, &statement, &sql) != SQLITE_OK) return print_sql_error(db);
         if (statement == NULL) continue; /* only a comment or blanks */
-        int result = sql_output_print(statement, format);
+        int result = sql_output_print(statement, format, partial);
         enum status status = result == SQLITE_DONE ? STATUS_FINE : print_sql_error(db);
         sqlite3_finalize(statement);
         if (status != STATUS_FINE) return status;
@@ -102,7 +102,7 @@ words_of(sqlite3 *db)
 /* Reads and runs statements, which may span lines, until the end of input. After an error it
  * asks again. */
 static void
-run_prompt(sqlite3 *db, enum sql_format format)
+run_prompt(sqlite3 *db, enum sql_format format, const char *partial)
 {
     puts("SQL over slice, args, thread, process, track, thread_track, counter, flow, sched, stats.\n"
          "A query ends with ; and Ctrl-D ends the prompt.");
@@ -117,7 +117,7 @@ run_prompt(sqlite3 *db, enum sql_format format)
         bool blank = strspn(sql, " \t\r\n") == strlen(sql);
         if (!blank && !sqlite3_complete(sql)) continue;
         if (!blank) prompt_remember(sql);
-        if (!blank) run_sql(db, sql, format);
+        if (!blank) run_sql(db, sql, format, partial);
         fflush(stdout);
         free(sql);
         sql = NULL;
@@ -167,10 +167,17 @@ query_files(const struct options *options, int file_count, char **files, const s
     struct model *model = model_new(reader);
     struct fxt_visitor visitor = model_visitor(model);
     enum status status = read_files(reader, options->max_faults, file_count, files, &visitor, &model_file_bounds);
+    const struct fxt_parts *parts = reader_parts(reader);
+    char *partial = fxt_parts_stopped(parts) ? fxt_parts_line(parts) : NULL; /* damaged records are in the table stats */
     sqlite3 *db = NULL;
-    status = worse(status, database_open(model, options->memory_bytes, &db));
-    if (status < STATUS_CANNOT_READ && request->sql == NULL) run_prompt(db, request->format);
-    else if (status < STATUS_CANNOT_READ) status = worse(status, run_sql(db, request->sql, request->format));
+    enum status opened = database_open(model, options->memory_bytes, &db);
+    if (opened == STATUS_FAULTS && partial == NULL)
+        partial = xformat("the tables need more than %zu MiB; the last events are not in them (--memory=MIB grants "
+                          "more)", options->memory_bytes >> 20);
+    status = worse(status, opened);
+    if (status < STATUS_CANNOT_READ && request->sql == NULL) run_prompt(db, request->format, partial);
+    else if (status < STATUS_CANNOT_READ) status = worse(status, run_sql(db, request->sql, request->format, partial));
+    free(partial);
     sqlite3_close(db);
     model_free(model);
     reader_free(reader);

@@ -78,6 +78,7 @@ print_top(const struct options *options, int count, char **traces)
     bool readable = report_readable(report);
     if (readable) {
         struct document document = {0};
+        document_partial(&document, reader_parts(report->reader));
         report_cost(report, &document);
         report_head(report, &document);
         report_top(report, &document, options->top);

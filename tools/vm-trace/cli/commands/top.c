@@ -107,6 +107,8 @@ render(int rows)
     const struct report_live live = {
         .seconds = top.seconds, .rows = each > LEAST_ROWS ? (unsigned)each : LEAST_ROWS, .by_count = by_count,
         .search = top.search};
+    const struct fxt_parts *parts = reader_parts(top.report->reader);
+    if (fxt_parts_stopped(parts)) document_partial(&document, parts); /* faults of traces being written are none */
     report_live(top.report, &document, &live);
     struct redirected output = redirect_to_text(stdout);
     document_print_text(&document);

@@ -6,7 +6,10 @@ function head_view({
 }) {
   function draw_head() {
     const command = data.settings.find(([key]) => S[key] === "command");
-    document.title = `${data.files.join(", ")} – vm-trace`;
+    const partial = data.partial.length > 0;
+    document.title = `${partial ? "Part of " : ""}${data.files.join(", ")} – vm-trace`;
+    $("partial").hidden = !partial;
+    $("partial").replaceChildren(...data.partial.map((text) => el("span", { text: `Partial: ${text}` })));
     $("subtitle").textContent = (command && S[command[1]]) || data.files.join(", ");
     const kinds = [[calls.any, "Calls"], [samples.any, "Samples"], [threads.has_threads, "Threads"]];
     if (!has_exits) $("title").textContent = (kinds.find(([any]) => any) || [true, "Garbage collection"])[1];
@@ -54,9 +57,12 @@ function head_view({
       found.push([`${share} are recompile exits of methods that have all the versions they may have: ` +
         "they keep exiting there. Most: ", mono(forever[0].frame), "."]);
     }
-    const quiet = data.bins.count > 20 ? exits.reduce((late, row) => Math.max(late, row.last), 0) / data.span_ns : 1;
+    // How the trace ends is known only if it was read up to there.
+    const ends = !data.stopped && !data.cut;
+    const quiet = ends && data.bins.count > 20 ? exits.reduce((late, row) => Math.max(late, row.last), 0) / data.span_ns : 1;
     if (quiet < 0.5) found.push([`No exits after ${time(quiet * data.span_ns)}: the code has settled.`]);
-    if (data.ours && !data.summarized)
+    if (data.cut) found.push(["This is a part cut out of a trace: without exact counts and a summary."]);
+    if (ends && data.ours && !data.summarized)
       found.push(["The trace has no summary: its program still runs, or ended abruptly."]);
     if (has_exits && rows.length === 0) found.push(["There are no side exits in this trace."]);
     $("findings").replaceChildren(...found.map((parts) => el("li", {}, ...parts)));
