@@ -23,7 +23,7 @@ class TestHtmlKernel < Minitest::Test
     methods = columns("syscall_methods", "method", "total_ns", "calls", "syscalls")
     methods.each { |row| row[0] = "" if row[0] == "(outside recorded calls)" }
     assert_equal methods, data["syscall_methods"].map { |method, ns, calls, names| [text[method], ns, calls, names] }
-    assert_equal columns("cpu", *CPU_COLUMNS), data["cpus"].map { |row| row.first(10) }
+    assert_equal columns("cpu", *CPU_COLUMNS), data["cpus"].map { |process, *row| [data["processes"][process][0], *row.first(9)] }
     assert_equal columns("cpu_others", "other", "tid", "thread", "waits", "total_ns"),
                  data["cpu_others"].map { |task, tid, thread, waits, ns| [text[task], tid, thread, waits, ns] }
     assert_equal 12, data["slices_too_short"]

@@ -630,8 +630,8 @@ class TestStates < Minitest::Test
 
   def test_page_has_slices_of_threads
     data = data_of(page(states_trace))
-    pid, name, numbers = data["slices"].fetch(0)
-    assert_equal [1, 42, "main execution"], [data["slices"].size, pid, data["strings"][name]]
+    process, name, numbers = data["slices"].fetch(0)
+    assert_equal [1, 42, "main execution"], [data["slices"].size, data["processes"][process][0], data["strings"][name]]
     slices = numbers.each_slice(5).map do |kind, from, length, why, place|
       [*strings(data, kind), from / MS, length / MS, *strings(data, why, place)]
     end

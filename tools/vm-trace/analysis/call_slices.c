@@ -53,10 +53,11 @@ extra_of(struct call_slices *calls, const struct fxt_event *event)
 }
 
 bool
-call_slices_event(struct call_slices *calls, struct pool *pool, uint32_t file, const struct fxt_event *event)
+call_slices_event(struct call_slices *calls, struct pool *pool, uint32_t file, uint32_t process,
+                  const struct fxt_event *event)
 {
     if (event->category.id != STRING_CALL || event->type != FXT_EVENT_DURATION_COMPLETE) return false;
-    const uint32_t track_key[SLICE_TRACK_KEYS] = {file, event->pid, event->tid};
+    const uint32_t track_key[SLICE_TRACK_KEYS] = {file, process, event->tid};
     uint32_t track = row_table_intern(&calls->tracks, track_key, calls->budget, NULL);
     if (track == ROW_NONE || event->end_ns < event->ts_ns) {
         calls->misfits++;

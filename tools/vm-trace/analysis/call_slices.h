@@ -23,7 +23,7 @@ enum {
 /* A thread or a fiber. */
 struct slice_track {
     uint32_t file; /* the key */
-    uint32_t pid;
+    uint32_t process;
     uint32_t tid;
     uint32_t calls;
     uint32_t first; /* once finished: its first slice */
@@ -57,8 +57,10 @@ struct call_slices {
 /* Growth is charged to the budget, which must outlive the slices. */
 void call_slices_init(struct call_slices *calls, struct budget *budget);
 void call_slices_free(struct call_slices *calls);
-/* Takes a call; `file` tells files with the same process ids apart. Returns false for other events. */
-bool call_slices_event(struct call_slices *calls, struct pool *pool, uint32_t file, const struct fxt_event *event);
+/* Takes a call; `process` is the caller's number. A thread has a track in each file: calls of two do not nest. Returns
+ * false for other events. */
+bool call_slices_event(struct call_slices *calls, struct pool *pool, uint32_t file, uint32_t process,
+                       const struct fxt_event *event);
 /* Sorts the calls, drops what does not nest, and sums up the others. */
 void call_slices_finish(struct call_slices *calls);
 /* After call_slices_finish: keeps the `limit` longest slices. The sums stay as they are. A call is at

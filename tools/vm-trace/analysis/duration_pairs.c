@@ -16,7 +16,7 @@ struct stack {
 
 struct duration_pairs {
     struct duration_pair_visitor visitor;
-    struct map stack_of_thread;
+    struct map stack_of_row;
     struct stack *stacks;
     uint32_t stack_count;
     uint32_t stack_capacity;
@@ -40,7 +40,7 @@ duration_pairs_free(struct duration_pairs *pairs)
     if (pairs == NULL) return;
     for (uint32_t i = 0; i < pairs->stack_count; i++) free(pairs->stacks[i].open);
     free(pairs->stacks);
-    map_free(&pairs->stack_of_thread);
+    map_free(&pairs->stack_of_row);
     free(pairs->window);
     free(pairs);
 }
@@ -119,10 +119,9 @@ duration_edge_of(struct pool *pool, const struct fxt_event *event)
 
 /* Takes an edge that is complete but for its thread. */
 static void
-add(struct duration_pairs *pairs, uint32_t pid, uint32_t tid, struct duration_edge edge)
+add(struct duration_pairs *pairs, struct duration_edge edge)
 {
-    uint64_t key = thread_key(pid, tid);
-    edge.thread = map_get(&pairs->stack_of_thread, key);
+    edge.thread = map_get(&pairs->stack_of_row, edge.row);
     if (edge.thread == MAP_NONE) {
         if (pairs->stack_count == PAIRS_THREADS_MAX) {
             if (!pairs->too_many_reported && pairs->visitor.too_many_threads) {
@@ -134,7 +133,7 @@ add(struct duration_pairs *pairs, uint32_t pid, uint32_t tid, struct duration_ed
         make_room(pairs->stacks, pairs->stack_count, pairs->stack_capacity);
         edge.thread = pairs->stack_count++;
         pairs->stacks[edge.thread] = (struct stack){0};
-        map_set(&pairs->stack_of_thread, key, edge.thread);
+        map_set(&pairs->stack_of_row, edge.row, edge.thread);
     }
     if (pairs->in_window == PAIRS_WINDOW) pair(pairs, PAIRS_WINDOW / 2);
     pairs->window[pairs->in_window++] = edge;
@@ -151,18 +150,18 @@ duration_pairs_add(struct duration_pairs *pairs, struct pool *pool, const struct
     if (event->type == FXT_EVENT_DURATION_COMPLETE) {
         edge.end = false;
         if (stack) edge.stack = pairs->visitor.stack(pairs->visitor.context, event, row, false);
-        add(pairs, event->pid, event->tid, edge);
+        add(pairs, edge);
         edge.end = true;
         edge.ts_ns = event->end_ns;
     }
     if (stack) edge.stack = pairs->visitor.stack(pairs->visitor.context, event, row, edge.end);
-    add(pairs, event->pid, event->tid, edge);
+    add(pairs, edge);
 }
 
 void
-duration_pairs_add_sched(struct duration_pairs *pairs, uint32_t pid, uint32_t tid, const struct duration_edge *edge)
+duration_pairs_add_sched(struct duration_pairs *pairs, const struct duration_edge *edge)
 {
-    add(pairs, pid, tid, *edge);
+    add(pairs, *edge);
 }
 
 uint32_t

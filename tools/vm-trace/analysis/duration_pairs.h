@@ -84,12 +84,11 @@ struct duration_pairs;
 struct duration_pairs *duration_pairs_new(const struct duration_pair_visitor *visitor);
 void duration_pairs_free(struct duration_pairs *pairs);
 /* Takes an event of type FXT_EVENT_DURATION_BEGIN, _END or _COMPLETE; `row` and `wanted` are the
- * caller's. */
+ * caller's. The row is a thread: edges of one are paired. */
 void duration_pairs_add(struct duration_pairs *pairs, struct pool *pool, const struct fxt_event *event, uint32_t row,
                         bool wanted);
 /* Takes a change of scheduling, whose edge is complete but for `thread`. */
-void duration_pairs_add_sched(struct duration_pairs *pairs, uint32_t pid, uint32_t tid,
-                              const struct duration_edge *edge);
+void duration_pairs_add_sched(struct duration_pairs *pairs, const struct duration_edge *edge);
 /* Returns the name of the thread's innermost open duration of this category, as far as edges were
  * passed to the visitor; STRING_NONE if none is open. */
 uint32_t duration_pairs_innermost(const struct duration_pairs *pairs, uint32_t thread, uint32_t category);

@@ -186,15 +186,17 @@ on_event(void *context, const struct fxt_event *event)
     struct page_data *data = context;
     data->events++;
     note_time(data, event->ts_ns, event->type == FXT_EVENT_DURATION_COMPLETE ? event->end_ns : event->ts_ns);
-    add_to_kernel(data, thread_tracks_event(&data->over_time.tracks, event), event);
-    data->timed |= page_execution_event(&data->execution, data->pool, event);
-    bool is_call = call_slices_event(&data->calls, data->pool, data->over_time.tracks.file, event);
+    uint32_t number = thread_tracks_event(&data->over_time.tracks, event);
+    uint32_t process = track_thread(&data->over_time.tracks, number)->process;
+    add_to_kernel(data, number, event);
+    data->timed |= page_execution_event(&data->execution, data->pool, process, event);
+    bool is_call = call_slices_event(&data->calls, data->pool, data->over_time.tracks.file, process, event);
     version_history_event(&data->history, data->pool, 0, event);
     /* Their tracks are those of no thread. */
     if (event->category.id == STRING_EXECUTION || event->category.id == STRING_SCHED) return;
     uint32_t runs = event_text(data->pool, event, STRING_THREAD);
-    struct thread *thread = runs != STRING_NONE ? threads_running(&data->threads, event->pid, runs)
-                                                : threads_get(&data->threads, event->pid, event->tid);
+    struct thread *thread = runs != STRING_NONE ? threads_running(&data->threads, process, runs)
+                                                : threads_get(&data->threads, process, event->tid);
     if (thread != NULL) thread->events++;
     if (is_call) return;
 
@@ -219,7 +221,8 @@ static void
 on_object(void *context, const struct fxt_object *object)
 {
     struct page_data *data = context;
-    threads_name(&data->threads, data->pool, object);
+    uint32_t process = thread_tracks_process(&data->over_time.tracks, object->provider, object->pid);
+    threads_name(&data->threads, data->pool, process, object);
     thread_tracks_object(&data->over_time.tracks, object);
 }
 
@@ -241,9 +244,7 @@ static void
 on_chunk(void *context, uint32_t id, struct fxt_string name, uint64_t offset)
 {
     struct page_data *data = context;
-    (void)id;
-    (void)name;
-    thread_tracks_chunk(&data->over_time.tracks, offset);
+    thread_tracks_chunk(&data->over_time.tracks, id, name, offset);
 }
 
 /* --- all ------------------------------------------------------------------------------------------ */

@@ -35,9 +35,9 @@ page_path_and_line(struct pool *pool, uint32_t label)
 
 /* The number of a track; with too many, the last one collects the rest. */
 static uint32_t
-track_of(struct page_execution *execution, const struct fxt_event *event)
+track_of(struct page_execution *execution, uint32_t process, const struct fxt_event *event)
 {
-    const uint32_t key[2] = {event->pid, event->tid};
+    const uint32_t key[2] = {process, event->tid};
     struct page_execution_track *track = row_table_get(&execution->tracks, key);
     if (track == NULL) return EXECUTION_THREADS_MAX - 1;
     return (uint32_t)(track - (struct page_execution_track *)execution->tracks.rows);
@@ -91,14 +91,14 @@ keep_longest(struct page_execution *execution)
 }
 
 static void
-add_slice(struct page_execution *execution, struct pool *pool, const struct fxt_event *event)
+add_slice(struct page_execution *execution, struct pool *pool, uint32_t process, const struct fxt_event *event)
 {
     uint32_t reason = event_text(pool, event, STRING_REASON), frame = event_text(pool, event, STRING_FRAME_0);
     make_room(execution->slices, execution->slice_count, execution->slice_capacity);
     execution->slices[execution->slice_count++] = (struct page_slice){
         .from_ns = event->ts_ns,
         .to_ns = event->end_ns,
-        .track = track_of(execution, event),
+        .track = track_of(execution, process, event),
         .name = reason != STRING_NONE ? STRING_EXITED : pool_id(pool, event->name),
         .why = reason != STRING_NONE ? reason : event_text(pool, event, STRING_WHY),
         .place = frame != STRING_NONE ? frame : event_text(pool, event, STRING_ISEQ),
@@ -107,16 +107,17 @@ add_slice(struct page_execution *execution, struct pool *pool, const struct fxt_
 }
 
 bool
-page_execution_event(struct page_execution *execution, struct pool *pool, const struct fxt_event *event)
+page_execution_event(struct page_execution *execution, struct pool *pool, uint32_t process,
+                     const struct fxt_event *event)
 {
     if (event->category.id == STRING_EXECUTION && event->type == FXT_EVENT_DURATION_COMPLETE) {
-        add_slice(execution, pool, event);
+        add_slice(execution, pool, process, event);
         return true;
     }
     if (event->category.id != STRING_TRACE || event->type != FXT_EVENT_INSTANT) return false;
     switch (event->name.id) {
       case STRING_SITE: return add_site(execution, pool, event);
-      case STRING_STATES: execution_add_thread(&execution->sums, track_of(execution, event), event); return true;
+      case STRING_STATES: execution_add_thread(&execution->sums, track_of(execution, process, event), event); return true;
       case STRING_INTERPRETED: execution_add_iseq(&execution->sums, pool, 0, event); break;
       case STRING_CALLS: break;
       default: return false;

@@ -26,7 +26,7 @@ struct page_site {
 };
 
 struct page_execution_track {
-    uint32_t pid, tid; /* the key */
+    uint32_t process, tid; /* the key: the caller's number */
 };
 
 struct page_slice {
@@ -51,7 +51,8 @@ void page_execution_init(struct page_execution *execution);
 void page_execution_free(struct page_execution *execution);
 /* Takes a site, the sums of a thread or of an ISEQ, or a slice; ignores other
  * events. Returns whether the event was one of these and has times. */
-bool page_execution_event(struct page_execution *execution, struct pool *pool, const struct fxt_event *event);
+bool page_execution_event(struct page_execution *execution, struct pool *pool, uint32_t process,
+                          const struct fxt_event *event);
 void page_execution_finish(struct page_execution *execution);
 /* The " (path:line)" of a label: what events and sites of one place have in common. */
 uint32_t page_path_and_line(struct pool *pool, uint32_t label);

@@ -177,7 +177,7 @@ profile_object(void *context, const struct fxt_object *object)
 {
     struct profile *profile = context;
     if (profile->with_threads || profile->kind == PROFILE_CALLS) {
-        threads_name(&profile->threads, reader_pool(profile->reader), object);
+        threads_name(&profile->threads, reader_pool(profile->reader), object->pid, object);
     }
 }
 

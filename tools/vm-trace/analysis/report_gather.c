@@ -672,7 +672,7 @@ on_sched(void *context, const struct fxt_sched *sched)
         edge.process = whole;
         edge.cpu = sched->cpu;
         if (edge.sched != SCHED_WOKEN) note_edge_time(report, process, sched->ts_ns);
-        if (!report->exits_only) duration_pairs_add_sched(report->pairs, changes[i].pid, changes[i].tid, &edge);
+        if (!report->exits_only) duration_pairs_add_sched(report->pairs, &edge);
         if (!report_thread_wanted(report, row) || !time_wanted(report, sched->ts_ns)) continue;
         if (sched->ts_ns < report->first_ns) report->first_ns = sched->ts_ns;
         if (sched->ts_ns > report->last_ns) report->last_ns = sched->ts_ns;

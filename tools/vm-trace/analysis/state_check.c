@@ -115,7 +115,7 @@ state_check_sched(struct state_check *check, struct duration_pairs *pairs, const
         };
         edge.process = changes[i].pid;
         edge.cpu = sched->cpu;
-        duration_pairs_add_sched(pairs, changes[i].pid, changes[i].tid, &edge);
+        duration_pairs_add_sched(pairs, &edge);
     }
 }
 

@@ -28,34 +28,34 @@ get(struct threads *threads, struct map *index_of, uint64_t key, const struct th
 }
 
 struct thread *
-threads_get(struct threads *threads, uint32_t pid, uint32_t tid)
+threads_get(struct threads *threads, uint32_t process, uint32_t tid)
 {
-    return get(threads, &threads->by_ids, thread_key(pid, tid), &(struct thread){.pid = pid, .tid = tid});
+    return get(threads, &threads->by_ids, thread_key(process, tid), &(struct thread){.process = process, .tid = tid});
 }
 
 struct thread *
-threads_running(struct threads *threads, uint32_t pid, uint32_t name)
+threads_running(struct threads *threads, uint32_t process, uint32_t name)
 {
-    return get(threads, &threads->by_names, (uint64_t)pid << 32 | name, &(struct thread){.pid = pid, .name = name});
+    return get(threads, &threads->by_names, (uint64_t)process << 32 | name, &(struct thread){.process = process, .name = name});
 }
 
 void
-threads_name(struct threads *threads, struct pool *pool, const struct fxt_object *object)
+threads_name(struct threads *threads, struct pool *pool, uint32_t process, const struct fxt_object *object)
 {
     uint32_t name = pool_id(pool, object->name);
     if (object->type == FXT_OBJECT_PROCESS) {
-        if (threads->process_count == THREADS_MAX && map_get(&threads->process_names, object->pid) == MAP_NONE) return;
-        map_set(&threads->process_names, object->pid, name);
+        if (threads->process_count == THREADS_MAX && map_get(&threads->process_names, process) == MAP_NONE) return;
+        map_set(&threads->process_names, process, name);
         threads->process_count = (uint32_t)threads->process_names.used;
         return;
     }
-    struct thread *thread = threads_get(threads, object->pid, object->tid);
+    struct thread *thread = threads_get(threads, process, object->tid);
     if (thread != NULL) thread->name = name;
 }
 
 uint32_t
-threads_process_name(const struct threads *threads, uint32_t pid)
+threads_process_name(const struct threads *threads, uint32_t process)
 {
-    uint32_t name = map_get(&threads->process_names, pid);
+    uint32_t name = map_get(&threads->process_names, process);
     return name == MAP_NONE ? STRING_NONE : name;
 }

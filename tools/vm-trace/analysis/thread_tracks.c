@@ -1,19 +1,20 @@
 /* thread_tracks.c - see thread_tracks.h */
 #include "analysis/event_args.h"
+#include "analysis/origin.h"
 #include "analysis/thread_tracks.h"
 #include "fxt/known_strings.h"
 
 /* --- processes and threads ------------------------------------------------------------------- */
 
 /* With too many, the last row collects the rest. */
-static uint32_t
-process_of(struct thread_tracks *tracks, uint32_t pid)
+uint32_t
+thread_tracks_process(struct thread_tracks *tracks, uint32_t provider, uint32_t pid)
 {
-    const uint32_t key[2] = {tracks->recording.number, pid};
+    const uint32_t key[2] = {recording_of(&tracks->recording, provider), pid};
     uint32_t known = tracks->processes.count;
     struct track_process *process = row_table_get(&tracks->processes, key);
     if (process == NULL) return TRACK_PROCESSES_MAX - 1;
-    if (tracks->processes.count > known) process->last_ns = INT64_MIN;
+    if (tracks->processes.count > known) process->last_ns = INT64_MIN, process->first_file = tracks->file;
     if (tracks->processes.count > known || process->file != tracks->file) {
         process->file = tracks->file;
         process->older = false;
@@ -34,14 +35,15 @@ void
 thread_tracks_object(struct thread_tracks *tracks, const struct fxt_object *object)
 {
     if (object->type == FXT_OBJECT_PROCESS) return;
-    uint32_t thread = thread_of(tracks, process_of(tracks, object->pid), object->tid);
+    uint32_t thread = thread_tracks_of(tracks, object->provider, object->pid, object->tid);
     track_thread(tracks, thread)->name = pool_id(tracks->pool, object->name);
     sched_processes_name(&tracks->sched_processes, object);
 }
 
 void
-thread_tracks_chunk(struct thread_tracks *tracks, uint64_t offset)
+thread_tracks_chunk(struct thread_tracks *tracks, uint32_t provider, struct fxt_string name, uint64_t offset)
 {
+    recording_tracer(&tracks->recording, provider, name);
     tracks->chunk_offset = offset;
 }
 
@@ -141,15 +143,15 @@ note_edge_time(struct thread_tracks *tracks, uint32_t number, int64_t ts_ns)
 }
 
 uint32_t
-thread_tracks_of(struct thread_tracks *tracks, uint32_t pid, uint32_t tid)
+thread_tracks_of(struct thread_tracks *tracks, uint32_t provider, uint32_t pid, uint32_t tid)
 {
-    return thread_of(tracks, process_of(tracks, pid), tid);
+    return thread_of(tracks, thread_tracks_process(tracks, provider, pid), tid);
 }
 
 uint32_t
 thread_tracks_event(struct thread_tracks *tracks, const struct fxt_event *event)
 {
-    uint32_t process = process_of(tracks, event->pid), thread = thread_of(tracks, process, event->tid);
+    uint32_t process = thread_tracks_process(tracks, event->provider, event->pid), thread = thread_of(tracks, process, event->tid);
     note_process_time(track_process(tracks, process), event->ts_ns);
     int64_t seen_ns = fxt_event_seen_ns(event);
     if (seen_ns > track_thread(tracks, thread)->seen_ns) track_thread(tracks, thread)->seen_ns = seen_ns;
@@ -165,6 +167,7 @@ thread_tracks_event(struct thread_tracks *tracks, const struct fxt_event *event)
             track_process(tracks, process)->keeps_newest |=
                 event_text(tracks->pool, event, STRING_KEEP) == STRING_NEWEST;
         }
+        if (origin_event_p(event)) track_process(tracks, process)->host = event_text(tracks->pool, event, STRING_HOST);
         return thread;
       default: return thread;
     }
@@ -191,7 +194,7 @@ thread_tracks_sched(struct thread_tracks *tracks, const struct fxt_sched *sched)
     unsigned count = sched_changes(&tracks->sched_processes, sched, changes);
     uint32_t thread = NO_TRACK;
     for (unsigned i = 0; i < count; i++) {
-        uint32_t process = process_of(tracks, changes[i].pid);
+        uint32_t process = thread_tracks_process(tracks, sched->provider, changes[i].pid);
         thread = thread_of(tracks, process, changes[i].tid);
         note_process_time(track_process(tracks, process), sched->ts_ns);
         struct duration_edge edge = {
@@ -200,7 +203,7 @@ thread_tracks_sched(struct thread_tracks *tracks, const struct fxt_sched *sched)
         edge.cpu = sched->cpu;
         edge.waker = edge.sched == SCHED_WOKEN ? waker_of(tracks, sched, process) : NO_TRACK;
         if (edge.sched != SCHED_WOKEN) note_edge_time(tracks, process, sched->ts_ns);
-        duration_pairs_add_sched(tracks->pairs, changes[i].pid, changes[i].tid, &edge);
+        duration_pairs_add_sched(tracks->pairs, &edge);
     }
     return thread;
 }
@@ -229,6 +232,7 @@ thread_tracks_init(struct thread_tracks *tracks, struct pool *pool, const struct
 void
 thread_tracks_free(struct thread_tracks *tracks)
 {
+    recording_free(&tracks->recording);
     row_table_free(&tracks->processes);
     row_table_free(&tracks->threads);
     thread_states_free(&tracks->states);

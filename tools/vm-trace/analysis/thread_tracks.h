@@ -22,6 +22,8 @@ enum { TRACK_THREADS_MAX = 256 * 1024, TRACK_PROCESSES_MAX = 64 * 1024, NO_TRACK
 struct track_process {
     uint32_t recording; /* the key */
     uint32_t pid;
+    uint32_t first_file;   /* number of the file that it begins in */
+    uint32_t host;         /* its name; STRING_NONE: not recorded */
     uint32_t file;         /* that `older` and first_edge_ns are of */
     bool keeps_newest;     /* its file may begin with the newer part */
     bool older;            /* what comes now is the older part */
@@ -83,13 +85,14 @@ void thread_tracks_free(struct thread_tracks *tracks);
 void thread_tracks_file_begin(struct thread_tracks *tracks, const char *path);
 /* Passes what is left, and ends all states: the file ends, or reading stopped in it. */
 void thread_tracks_file_end(struct thread_tracks *tracks, bool stopped);
-/* Returns the number of a thread. */
-uint32_t thread_tracks_of(struct thread_tracks *tracks, uint32_t pid, uint32_t tid);
+/* Return the number of a process, of a thread. */
+uint32_t thread_tracks_process(struct thread_tracks *tracks, uint32_t provider, uint32_t pid);
+uint32_t thread_tracks_of(struct thread_tracks *tracks, uint32_t provider, uint32_t pid, uint32_t tid);
 /* Return the number of the thread; for a scheduling record, NO_TRACK if it says nothing of one. */
 uint32_t thread_tracks_event(struct thread_tracks *tracks, const struct fxt_event *event);
 uint32_t thread_tracks_sched(struct thread_tracks *tracks, const struct fxt_sched *sched);
 void thread_tracks_object(struct thread_tracks *tracks, const struct fxt_object *object);
-void thread_tracks_chunk(struct thread_tracks *tracks, uint64_t offset);
+void thread_tracks_chunk(struct thread_tracks *tracks, uint32_t provider, struct fxt_string name, uint64_t offset);
 
 static inline struct track_thread *
 track_thread(const struct thread_tracks *tracks, uint32_t number)

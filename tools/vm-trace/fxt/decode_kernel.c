@@ -39,7 +39,7 @@ decode_process(struct reader *reader, struct cursor *cursor, uint64_t *pid_out)
 void
 decode_kernel_object(struct reader *reader, struct cursor *cursor)
 {
-    struct fxt_object object = {.offset = reader->offset};
+    struct fxt_object object = {.offset = reader->offset, .provider = reader->current->id};
     uint64_t header = reader->header;
     uint64_t id;
     if (!cursor_u64(cursor, &id)) {

@@ -116,6 +116,7 @@ struct fxt_event {
  * a tid). */
 struct fxt_object {
     unsigned type;
+    uint32_t provider;
     uint64_t offset;
     uint32_t pid;
     uint32_t tid;

@@ -59,6 +59,29 @@ recording_next(struct recording *recording, const char *path)
 {
     bool goes_on = recording->path != NULL && next_piece_p(recording->path, path);
     recording->path = path;
-    recording->number += !goes_on;
-    return goes_on;
+    if (goes_on) return true;
+    recording->number = ++recording->last;
+    map_free(&recording->of_tracer);
+    return false;
+}
+
+void
+recording_tracer(struct recording *recording, uint32_t provider, struct fxt_string name)
+{
+    if (!fxt_string_is(name, "ruby vm_trace") || map_get(&recording->of_tracer, provider) != MAP_NONE) return;
+    bool first = recording->of_tracer.used == 0;
+    map_set(&recording->of_tracer, provider, first ? recording->number : ++recording->last);
+}
+
+uint32_t
+recording_of(const struct recording *recording, uint32_t provider)
+{
+    uint32_t number = map_get(&recording->of_tracer, provider);
+    return number == MAP_NONE ? recording->number : number;
+}
+
+void
+recording_free(struct recording *recording)
+{
+    map_free(&recording->of_tracer);
 }

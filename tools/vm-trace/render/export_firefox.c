@@ -278,8 +278,7 @@ print_thread(FILE *out, struct firefox_profile *firefox, const struct shown *sho
 {
     const struct track_thread *track = track_thread(&firefox->tracks, shown->thread);
     struct firefox_thread *thread = &firefox->threads[shown->thread];
-    uint32_t pid = track_process(&firefox->tracks, track->process)->pid;
-    uint32_t process_name = threads_process_name(&firefox->names, pid);
+    uint32_t process_name = threads_process_name(&firefox->names, track->process);
     char unnamed[32], id[32];
     process_id(firefox, shown, id, sizeof id);
     snprintf(unnamed, sizeof unnamed, "thread %" PRIu32, track->tid);

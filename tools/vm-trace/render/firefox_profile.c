@@ -148,7 +148,8 @@ static void
 on_object(void *context, const struct fxt_object *object)
 {
     struct firefox_profile *firefox = context;
-    threads_name(&firefox->names, firefox->pool, object);
+    uint32_t process = thread_tracks_process(&firefox->tracks, object->provider, object->pid);
+    threads_name(&firefox->names, firefox->pool, process, object);
     thread_tracks_object(&firefox->tracks, object);
 }
 
@@ -163,9 +164,7 @@ static void
 on_chunk(void *context, uint32_t id, struct fxt_string name, uint64_t offset)
 {
     struct firefox_profile *firefox = context;
-    (void)id;
-    (void)name;
-    thread_tracks_chunk(&firefox->tracks, offset);
+    thread_tracks_chunk(&firefox->tracks, id, name, offset);
 }
 
 static void
@@ -427,7 +426,7 @@ on_time_sample(void *context, const struct time_sample *sample)
         [TIME_SAMPLE_NO_CPU] = FIREFOX_NO_CPU};
     struct firefox_profile *firefox = context;
     note_time(firefox, sample->ts_ns, sample->ts_ns);
-    uint32_t number = thread_tracks_of(&firefox->tracks, sample->pid, sample->tid);
+    uint32_t number = thread_tracks_of(&firefox->tracks, sample->provider, sample->pid, sample->tid);
     struct firefox_thread *thread = profiled(firefox, number);
     uint32_t stack = stack_of_node(firefox, sample->node);
     if (firefox->with_reasons) {

@@ -190,6 +190,45 @@ print_stacks(struct page *page, const struct profile *profile, const char *name,
 
 /* --- head ---------------------------------------------------------------------------------------- */
 
+/* Where a process was recorded, if others have its pid: host and file. */
+static void
+print_place(struct page *page, const struct track_process *process, const char *file, bool shares_file)
+{
+    struct fxt_string host = pool_string(page->data->pool, process->host);
+    char *text = xformat("%s%s%s", host.ptr, host.len > 0 ? ", " : "", strcmp(file, "-") == 0 ? "standard input" : file);
+    char *longer = shares_file ? xformat("%s, recording %" PRIu32, text, process->recording) : NULL;
+    print_c_text(page->out, longer != NULL ? longer : text);
+    free(longer);
+    free(text);
+}
+
+static void
+print_processes(struct page *page, char **files)
+{
+    const struct thread_tracks *tracks = &page->data->over_time.tracks;
+    struct map of_pid = {0}, of_file = {0}; /* -> how many */
+    for (uint32_t i = 0; i < tracks->processes.count; i++) {
+        const struct track_process *process = track_process(tracks, i);
+        uint64_t keys[] = {process->pid, (uint64_t)process->pid << 32 | process->first_file};
+        struct map *maps[] = {&of_pid, &of_file};
+        for (unsigned k = 0; k < 2; k++) {
+            uint32_t known = map_get(maps[k], keys[k]);
+            map_set(maps[k], keys[k], known == MAP_NONE ? 1 : known + 1);
+        }
+    }
+    fputs("],\n\"processes\":[", page->out);
+    for (uint32_t i = 0; i < tracks->processes.count; i++) {
+        const struct track_process *process = track_process(tracks, i);
+        bool shares_file = map_get(&of_file, (uint64_t)process->pid << 32 | process->first_file) > 1;
+        fprintf(page->out, "%s[%" PRIu32 ",", i > 0 ? "," : "", process->pid);
+        if (map_get(&of_pid, process->pid) > 1) print_place(page, process, files[process->first_file], shares_file);
+        else fputs("\"\"", page->out);
+        putc(']', page->out);
+    }
+    map_free(&of_pid);
+    map_free(&of_file);
+}
+
 static void
 print_head(struct page *page, int file_count, char **files)
 {
@@ -230,13 +269,14 @@ print_head(struct page *page, int file_count, char **files)
         fprintf(out, "%s[%" PRIu32 ",%" PRIu64 "]", i > 0 ? "," : "", page_string(page, data->losses[i].reason),
                 data->losses[i].events);
     }
+    print_processes(page, files);
     fputs("],\n\"threads\":[", out);
     uint32_t threads = 0;
     for (uint32_t i = 0; i < data->threads.count; i++) {
         const struct thread *thread = &data->threads.list[i];
         if (thread->events == 0) continue; /* a native thread whose events all belong to Ruby threads */
         if (threads++ >= PAGE_ROWS_SHOWN) continue;
-        fprintf(out, "%s[%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu64 "]", threads > 1 ? "," : "", thread->pid,
+        fprintf(out, "%s[%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu64 "]", threads > 1 ? "," : "", thread->process,
                 thread->tid, page_string(page, thread->name), thread->events);
     }
     fprintf(out, "],\"thread_count\":%" PRIu32, threads);

@@ -65,8 +65,8 @@ print_page_calls(struct page *page)
             all.calls, calls->count, extras, all.left_out, calls->misfits);
     for (uint32_t i = 0; i < calls->tracks.count; i++) {
         const struct slice_track *track = row_table_at(&calls->tracks, i);
-        const struct thread *thread = threads_get(&page->data->threads, track->pid, track->tid);
-        fprintf(page->out, "%s[%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 "]", i > 0 ? "," : "", track->pid,
+        const struct thread *thread = threads_get(&page->data->threads, track->process, track->tid);
+        fprintf(page->out, "%s[%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 "]", i > 0 ? "," : "", track->process,
                 track->tid, page_string(page, thread != NULL ? thread->name : STRING_NONE), track->calls);
     }
     print_methods(page, &rows);

@@ -106,8 +106,8 @@ print_slices(struct page *page)
     fprintf(page->out, ",\n\"slices_left_out\":%" PRIu64 ",\n\"slices\":[", execution->left_out);
     for (uint32_t i = 0, end; i < execution->slice_count; i = end) {
         const struct page_execution_track *track = row_table_at(&execution->tracks, execution->slices[i].track);
-        const struct thread *thread = threads_get(&data->threads, track->pid, track->tid);
-        fprintf(page->out, "%s\n[%" PRIu32 ",%" PRIu32 ",[", i > 0 ? "," : "", track->pid,
+        const struct thread *thread = threads_get(&data->threads, track->process, track->tid);
+        fprintf(page->out, "%s\n[%" PRIu32 ",%" PRIu32 ",[", i > 0 ? "," : "", track->process,
                 page_string(page, thread != NULL ? thread->name : STRING_NONE));
         uint32_t number = execution->slices[i].track;
         for (end = i; end < execution->slice_count && execution->slices[end].track == number; end++) {

@@ -141,8 +141,7 @@ print_cpus(struct page *page)
     for (uint32_t i = 0; i < cpus->threads.count && i < ROWS_SHOWN; i++) {
         const struct cpu_thread *thread = row_table_at(&cpus->threads, i);
         const uint64_t *held_ns = cpu_times_held_ns(cpus, thread);
-        uint32_t pid = track_process(&page->data->over_time.tracks, thread->process)->pid;
-        fprintf(page->out, "%s\n[%" PRIu32 ",%" PRIu32 ",", i > 0 ? "," : "", pid, thread->tid);
+        fprintf(page->out, "%s\n[%" PRIu32 ",%" PRIu32 ",", i > 0 ? "," : "", thread->process, thread->tid);
         print_thread_name(page, thread);
         fprintf(page->out, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",",
                 thread->cpu_ns, thread->preempted_ns, thread->woken_ns, thread->longest_wait_ns, thread->runs,

@@ -71,7 +71,7 @@ print_track(struct page *page, const struct page_track *track)
     fprintf(page->out,
             "[%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRId64
             ",%" PRIu32 ",",
-            track_process(&threads->tracks, thread->process)->pid, thread->tid, page_string(page, thread->name),
+            thread->process, thread->tid, page_string(page, thread->name),
             thread->cpu, times->others_ns, times->held_ns, times->held_gc_ns, times->longest_hold_ns,
             times->held_ns > 0 ? page_time(page, times->longest_hold_at_ns) : 0,
             page_string(page, times->longest_hold_marker));

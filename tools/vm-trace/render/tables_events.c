@@ -233,8 +233,7 @@ static void
 on_chunk(void *context, uint32_t provider, struct fxt_string name, uint64_t offset)
 {
     struct tables_events *events = context;
-    (void)provider, (void)name;
-    thread_tracks_chunk(&events->tracks, offset);
+    thread_tracks_chunk(&events->tracks, provider, name, offset);
 }
 
 int

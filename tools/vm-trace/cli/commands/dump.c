@@ -39,7 +39,7 @@ static void
 dump_object(void *context, const struct fxt_object *object)
 {
     struct dump *dump = context;
-    threads_name(&dump->threads, reader_pool(dump->reader), object);
+    threads_name(&dump->threads, reader_pool(dump->reader), object->pid, object);
 }
 
 static enum status

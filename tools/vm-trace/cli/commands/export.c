@@ -138,6 +138,7 @@ on_file_end(void *context)
     struct stack_export *export = context;
     call_stacks_file_end(&export->calls);
     time_samples_file_end(&export->samples);
+    threads_free(&export->profile.threads); /* each file names its threads: ids of another recording may be the same */
 }
 
 static enum status

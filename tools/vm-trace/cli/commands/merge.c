@@ -77,6 +77,7 @@ begin_file(void *context, const char *path)
     struct merge *merge = context;
     merge->path = path;
     piece_ends_file_begin(&merge->piece_ends, path);
+    if (!merge->piece_ends.goes_on) record_copy_next_file(merge->copy); /* pieces of a recording keep its provider */
 }
 
 static void
@@ -84,7 +85,6 @@ end_file(void *context)
 {
     struct merge *merge = context;
     merge->file++;
-    record_copy_next_file(merge->copy);
 }
 
 static enum status

@@ -1,7 +1,7 @@
 // The calls of the trace, from #data's `calls` and from the numbers in #calls-data:
 //
 //   methods     [name, calls, total ns, own ns, longest ns] of the whole trace, largest own time first
-//   tracks      [pid, tid, name, slices]
+//   tracks      [process, tid, name, slices]
 //   recorded    calls; slices: how many of them, the longest ones, the page has; extras (see below)
 //   unrecorded  calls that the tracer left out; misfits: calls that do not nest
 //
@@ -15,7 +15,7 @@
 // Then, for each of the `extras`: the slice (its number less that of the last one), bits (1: it began
 // before the trace, 2: it ended after it), calls inside that are not recorded, their ns.
 "use strict";
-function call_slices({ data, S }) {
+function call_slices({ data, S, label_threads }) {
   const FLAME_NODES_MAX = 200000, NO_NODE = 0xffffffff;
   const calls = data.calls, count = calls.slices;
   const methods = calls.methods.map(([name, times, total, own_ns, longest]) => (
@@ -25,11 +25,12 @@ function call_slices({ data, S }) {
   const recursive = new Uint8Array(count); // a call of the same method contains it
   const extras = new Map();
   let first = 0;
-  const tracks = calls.tracks.map(([pid, tid, name, slices]) => {
-    const track = { pid, tid, name: S[name] || `thread ${tid}`, first, end: first + slices, rows: [] };
+  const tracks = calls.tracks.map(([process, tid, name, slices]) => {
+    const track = { process, tid, name: S[name] || `thread ${tid}`, first, end: first + slices, rows: [] };
     first = track.end;
     return track;
   }).filter((track) => track.end > track.first);
+  label_threads(tracks, data.processes);
 
   const can_unpack = () => typeof DecompressionStream === "function";
 

@@ -2,13 +2,13 @@
 "use strict";
 function calls_view({
   data, S, search, $, el, number, percent, plural, time, round_step, show_tip, hide_tip, label_parts, short_path,
-  sources, page_window, breakable,
+  sources, page_window, breakable, label_threads,
 }) {
   const any = data.calls !== undefined;
   $("calls").hidden = $("call-methods-section").hidden = $("call-flame-section").hidden = !any;
   if (!any) return { any };
 
-  const calls = call_slices({ data, S });
+  const calls = call_slices({ data, S, label_threads });
   const { methods, tracks, begins, ends, own, method_of, depth_of, parent_of, extras } = calls;
   const left_out = data.calls.recorded - calls.count;
   const state = { selected: -1, found: null };

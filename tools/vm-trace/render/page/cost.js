@@ -5,7 +5,7 @@
 //   states       [state, ns of all threads, 1: the thread runs]
 //   interpreted  [iseq, why, calls, ns, first ns, last ns] of what ran without compiled code,
 //                longest first; why is a text, not its number; interpreted_left_out
-//   slices       [pid, name of the track, [kind, begin ns, length, why, place ...]], outer ones
+//   slices       [process, name of the track, [kind, begin ns, length, why, place ...]], outer ones
 //                first; slices_left_out
 //                kind: compiled, interpreted, exited (because of an exit) or compiling
 //   rows         have two more members (see script.js): ns that their exits lost, and the longest.
@@ -21,8 +21,8 @@ function cost_view({ data, S, bins, search, page_window, rows, $, el, svg, numbe
 
   // Slices by process and thread name. Threads that share a name get none: their tracks have no id.
   function decode() {
-    for (const [pid, name, numbers] of data.slices) {
-      const list = [], key = `${pid} ${S[name].replace(/ execution$/, "")}`;
+    for (const [process, name, numbers] of data.slices) {
+      const list = [], key = `${process} ${S[name].replace(/ execution$/, "")}`;
       for (let i = 0; i < numbers.length; i += 5) {
         const [kind, from, length, why, place] = numbers.slice(i, i + 5);
         list.push({ kind: S[kind], from, to: from + length, why: S[why], place: S[place] });
@@ -31,7 +31,7 @@ function cost_view({ data, S, bins, search, page_window, rows, $, el, svg, numbe
     }
   }
 
-  const slices_of = (pid, name) => by_name.get(`${pid} ${name}`) || [];
+  const slices_of = (process, name) => by_name.get(`${process} ${name}`) || [];
   const innermost_at = (slices, ns) => slices.filter((slice) => slice.from <= ns && ns < slice.to).pop();
 
   const KINDS = {

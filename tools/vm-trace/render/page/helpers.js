@@ -61,7 +61,24 @@ function page_helpers() {
   // The end of a long path; the tip shows all of it.
   const short_path = (path) => (path.length <= 44 ? path : path.replace(/^(<?).*?([^/]*\/[^/]*\/?[^/]*)$/, "$1…/$2"));
 
+  // Labels of threads: their names, and as far as others share these, their tids and their processes.
+  function label_threads(tracks, processes) {
+    const group = (key_of, member) => {
+      const groups = new Map();
+      for (const track of tracks) groups.set(key_of(track), (groups.get(key_of(track)) || new Set()).add(member(track)));
+      return (track) => groups.get(key_of(track)).size;
+    };
+    const with_name = group(({ name }) => name, (track) => track);
+    const with_tid = group(({ name, tid }) => `${tid} ${name}`, ({ process }) => process);
+    for (const track of tracks) {
+      const { pid, place } = processes[track.process];
+      const where = with_tid(track) > 1 ? ` (${place || `pid ${pid}`})` : "";
+      track.label = with_name(track) > 1 ? `${track.name} ${track.tid}${where}` : track.name;
+    }
+  }
+
   return {
     $, el, breakable, svg, number, percent, plural, time, round_step, show_tip, hide_tip, label_parts, short_path,
+    label_threads,
   };
 }

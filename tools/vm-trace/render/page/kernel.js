@@ -7,7 +7,7 @@
 //   syscall_methods  [method, ns, calls, its system calls, [[name, numbers] …]], longest first; its system
 //                    calls are a text, not its number, and method is "" outside of recorded calls;
 //                    syscall_methods_left_out
-//   cpus             [pid, tid, thread, ns on a CPU, ns preempted, ns woken, longest wait, runs, migrations, ns with
+//   cpus             [process, tid, thread, ns on a CPU, ns preempted, ns woken, longest wait, runs, migrations, ns with
 //                    the GVL and without a CPU (null: not recorded), numbers of runs, of migrations, of times
 //                    preempted, woken, number of the ns without a CPU], those that waited longest first; thread is a
 //                    text, not its number; cpus_left_out, slices_too_short (not recorded)
@@ -76,7 +76,8 @@ function kernel_view({ data, S, bins, search, page_window, $, number, percent, t
   const with_gvl = () => data.cpus.some((row) => row[9] !== null);
 
   function cpus() {
-    const rows = data.cpus.map(([, tid, name, on, preempted, woken, longest, runs, migrations, held, ...of_window]) => {
+    const rows = data.cpus.map(([process, tid, thread, on, preempted, woken, longest, runs, migrations, held, ...of_window]) => {
+      const { place } = data.processes[process], name = place ? `${thread} (${place})` : thread;
       if (!bins.range()) return { tid, name, on, preempted, woken, longest, runs, migrations, held };
       const [ran, moved, before, after] = of_window.slice(0, 4).map(bins.slices);
       return {

@@ -36,13 +36,10 @@ function lanes_view({
   const moment = (ns) => time_by(ns, Math.max(1, window_ns() / 1000), unit_for(ns));
 
   function place() {
-    const seen = new Map();
-    for (const track of tracks) seen.set(track.name, (seen.get(track.name) || 0) + 1);
     let y = AXIS + 4;
     lanes = tracks.map((track) => {
-      const label = seen.get(track.name) > 1 ? `${track.name} ${track.tid}` : track.name;
       const rows = track.folded ? track.rows.slice(0, 1) : track.rows;
-      const lane = { track, label, rows, y, height: Math.max(LEAST, rows.length * ROW) };
+      const lane = { track, label: track.label, rows, y, height: Math.max(LEAST, rows.length * ROW) };
       y += lane.height + GAP;
       return lane;
     });

@@ -2,7 +2,10 @@
 //
 //   files, events, exits, fallbacks, recorded, lost, exact_exits (of the summaries), ours, summarized, first_ns, span_ns, thread_count
 //   strings    all texts; elsewhere a text is its number in this list
-//   settings   [name, value]        losses  [reason, events]        threads  [pid, tid (0: shares native ones), name, events]
+//   stopped    a file was not read to its end; cut: it is a part of a trace; partial: texts about what was not read
+//   processes  [pid, where it was recorded, if others have its pid]; elsewhere a process is its number in this list
+//   settings   [name, value]        losses  [reason, events]
+//   threads    [process, tid (0: shares native ones), name, events]
 //   bins       what follows the window: see bins.js. A "number" is one of it.
 //   rows       [category, reason, frame, insn, outcome, places, count, first ns, last ns, number of the count]
 //              exits and fallbacks, largest first; if places is not 1, the row sums up that many, and frame is ""
@@ -25,7 +28,9 @@
   const ROWS_AT_FIRST = 40;
   const {
     $, el, breakable, svg, number, percent, plural, time, round_step, show_tip, hide_tip, label_parts, short_path,
+    label_threads,
   } = page_helpers();
+  data.processes = data.processes.map(([pid, place]) => ({ pid, place, text: place ? `${pid} (${place})` : `${pid}` }));
 
   // --- data and view -----------------------------------------------------------------------------
 
@@ -554,11 +559,11 @@
   kernel_view({ data, S, bins, search, page_window, $, number, percent, time, lists });
   const threads = threads_view({
     data, S, search, $, el, svg, number, percent, plural, time, round_step, show_tip, hide_tip, cost, page_window,
-    breakable,
+    breakable, label_threads,
   });
   const calls = calls_view({
     data, S, search, $, el, number, percent, plural, time, round_step, show_tip, hide_tip, label_parts, short_path,
-    sources, page_window, breakable,
+    sources, page_window, breakable, label_threads,
   });
   const samples = samples_view({
     data, S, bins, search, page_window, $, el, show_tip, hide_tip, percent, plural, time, label_parts,

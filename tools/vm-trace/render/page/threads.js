@@ -1,6 +1,6 @@
 // Draws what each thread did over time, and the tables beside it, from #data's `timeline`:
 //
-//   tracks    [pid, tid, name, ractor, others ns, held ns, held in GC ns, longest hold ns, its start,
+//   tracks    [process, tid, name, ractor, others ns, held ns, held in GC ns, longest hold ns, its start,
 //             marker, segments], those that waited longest first
 //   pauses    segments of garbage collections
 //   names     [method, class] of what blocked       reasons  [kind, reason, major by] of collections
@@ -17,7 +17,7 @@
 "use strict";
 function threads_view({
   data, S, search, $, el, svg, number, percent, plural, time, round_step, show_tip, hide_tip, cost, page_window,
-  breakable,
+  breakable, label_threads,
 }) {
   const timeline = data.timeline;
   const WAITING = 0, BLOCKED = 1, GC = 2, RUNNING = 3;
@@ -53,17 +53,17 @@ function threads_view({
   }
 
   const tracks = timeline.tracks.map(
-    ([pid, tid, name, ractor, others, held, held_gc, longest, longest_at, marker, segments], index) => ({
-      index, pid, tid, ractor, others, held, held_gc, longest, longest_at,
+    ([process, tid, name, ractor, others, held, held_gc, longest, longest_at, marker, segments], index) => ({
+      index, process, pid: data.processes[process].text, tid, ractor, others, held, held_gc, longest, longest_at,
       marker: S[marker], segments: decode(segments), name: S[name] || `thread ${tid}`,
     }));
   const pauses = { index: -1, name: "GC pauses", segments: decode(timeline.pauses) };
   const has_threads = tracks.length > 0, has_gc = pauses.segments.length > 0;
-  const seen = new Map();
-  for (const track of tracks) seen.set(track.name, (seen.get(track.name) || 0) + 1);
-  for (const track of tracks) track.label = seen.get(track.name) > 1 ? `${track.name} ${track.tid}` : track.name;
+  label_threads(tracks, data.processes);
+  const seen = new Map(), key_of = ({ process, name }) => `${process} ${name}`;
+  for (const track of tracks) seen.set(key_of(track), (seen.get(key_of(track)) || 0) + 1);
 
-  const slices_of = ({ pid, name }) => (seen.get(name) > 1 ? [] : cost.slices_of(pid, name));
+  const slices_of = (track) => (seen.get(key_of(track)) > 1 ? [] : cost.slices_of(track.process, track.name));
   for (const track of tracks) track.slices = slices_of(track);
   pauses.slices = [];
   const has_slices = tracks.some((track) => track.slices.length > 0);
