@@ -64,9 +64,10 @@ call_slices_event(struct call_slices *calls, struct pool *pool, uint32_t file, u
         return true;
     }
     make_room_within(calls->budget, calls->slices, calls->count, calls->capacity);
-    calls->slices[calls->count++] = (struct call_slice){
+    struct call_slice slice = {
         .from_ns = event->ts_ns, .to_ns = event->end_ns, .track = track, .name = pool_id(pool, event->name),
-        .extra = extra_of(calls, event)};
+        .extra = extra_of(calls, event), .order = calls->count};
+    calls->slices[calls->count++] = slice;
     return true;
 }
 
@@ -79,7 +80,7 @@ by_track_and_begin(const void *left, const void *right)
     if (a->track != b->track) return a->track < b->track ? -1 : 1;
     if (a->from_ns != b->from_ns) return a->from_ns < b->from_ns ? -1 : 1;
     if (a->to_ns != b->to_ns) return a->to_ns > b->to_ns ? -1 : 1;
-    return (a->name > b->name) - (a->name < b->name);
+    return (a->order < b->order) - (a->order > b->order);
 }
 
 /* Calls that contain the next one. */

@@ -41,6 +41,7 @@ struct call_slice {
     uint32_t track; /* a number of `tracks` */
     uint32_t name;  /* a number of the pool */
     uint32_t extra; /* a number of `extras`, or NO_CALL_EXTRA */
+    uint32_t order; /* of writing: of two with the same times, the outer one is written last */
 };
 
 struct call_slices {

@@ -250,13 +250,16 @@ on_chunk(void *context, uint32_t id, struct fxt_string name, uint64_t offset)
 /* --- all ------------------------------------------------------------------------------------------ */
 
 void
-page_data_init(struct page_data *data, size_t memory_bytes)
+page_data_init(struct page_data *data, size_t memory_bytes, const struct trace_choice *choice)
 {
     *data = (struct page_data){.reader = reader_new(memory_bytes), .first_ns = INT64_MAX, .last_ns = INT64_MIN};
     data->pool = reader_pool(data->reader);
+    trace_filter_init(&data->filter, choice, data->reader);
+    data->cut = trace_choice_any(choice);
     profile_init(&data->profile, data->reader, PROFILE_EXITS, true);
     profile_init(&data->sampled, data->reader, PROFILE_SAMPLES, true);
     time_samples_init(&data->samples, data->reader, &data->sampled);
+    trace_filter_samples(&data->filter, &data->samples);
     page_threads_init(&data->over_time, data->pool, data, on_pair, on_piece);
     page_execution_init(&data->execution);
     kernel_sums_init(&data->kernel);
@@ -290,6 +293,7 @@ page_data_free(struct page_data *data)
     kernel_sums_free(&data->kernel);
     version_history_free(&data->history);
     row_table_free(&data->gathered);
+    trace_filter_free(&data->filter);
     free(data->rows);
     free(data->shown_in);
     reader_free(data->reader);
@@ -299,11 +303,13 @@ enum status
 page_data_read(struct page_data *data, const char *file, uint64_t max_faults)
 {
     struct fault_report faults = fault_report_new(file, max_faults);
-    struct fxt_visitor visitor = {
+    const struct fxt_visitor all = {
         .context = data, .event = on_event, .object = on_object, .sched = on_sched, .blob = on_blob, .chunk = on_chunk};
+    struct fxt_visitor visitor = trace_filter_visitor(&data->filter, &all);
     enum status status = STATUS_CANNOT_READ;
     thread_tracks_file_begin(&data->over_time.tracks, file);
     if (read_file(data->reader, file, &visitor, &faults)) status = fault_report_finish(&faults);
+    trace_filter_file_end(&data->filter);
     data->stopped |= reader_stopped(data->reader);
     thread_tracks_file_end(&data->over_time.tracks, reader_stopped(data->reader));
     kernel_sums_file_end(&data->kernel);

@@ -15,6 +15,7 @@
 #include "analysis/profile.h"
 #include "analysis/thread_table.h"
 #include "analysis/time_samples.h"
+#include "analysis/trace_choice.h"
 #include "analysis/version_history.h"
 #include "base/row_table.h"
 #include "base/status.h"
@@ -59,6 +60,7 @@ struct page_loss {
 struct page_data {
     struct reader *reader;
     struct pool *pool;
+    struct trace_filter filter;
     uint64_t events;
     uint64_t exits, fallbacks; /* sums of the weights */
     uint64_t recorded;         /* events of these */
@@ -101,7 +103,7 @@ struct page_data {
 };
 
 /* `data` must stay where it is. */
-void page_data_init(struct page_data *data, size_t memory_bytes);
+void page_data_init(struct page_data *data, size_t memory_bytes, const struct trace_choice *choice);
 void page_data_free(struct page_data *data);
 /* Reads a file and prints its faults. What it could read counts. */
 enum status page_data_read(struct page_data *data, const char *file, uint64_t max_faults);

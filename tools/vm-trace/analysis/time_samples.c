@@ -179,6 +179,7 @@ on_sample(void *context, const struct packet_sample *packet)
         samples->unknown++;
         return;
     }
+    if (samples->filter != NULL && !samples->passes(samples->filter, &sample)) return;
     if (samples->wanted != NULL && !samples->wanted(samples->context, &sample)) return;
     sample.node = stack_node(samples, thread_node(profile, &packet->task), packet->generation, packet->stack);
     if (sample.node == MAP_NONE) {

@@ -58,6 +58,8 @@ struct time_samples {
     uint64_t unknown;               /* of a state or a stack that is not known: left out */
     uint64_t period_ns;             /* in the settings; the longest of several processes */
     bool cpu;                       /* CPU time, in the settings of a process */
+    void *filter;                   /* for `passes`; NULL: all samples do */
+    bool (*passes)(void *filter, const struct time_sample *sample);
     /* NULL, or functions of the caller: */
     void *context;
     void (*packet)(void *context, const struct packet_sample *packet); /* gets each sample as it is */

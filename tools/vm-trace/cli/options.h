@@ -52,6 +52,13 @@ enum { DEFAULT_TOP = 10, DEFAULT_MAX_FAULTS = 100, DEFAULT_MEMORY_MIB = 1024 };
         CLI_OPTION("table", 'T', "NAME", "only this table, by its name in JSON; as CSV with its own columns",          \
                    take_text, &(table))
 
+/* --since and --until into int64_t, --thread into a const char *. */
+#define OPTIONS_TRACE_CHOICE(choice)                                                                                   \
+    CLI_OPTION("since", 's', "TIME", "only what was from this time on: seconds after the first\n"                      \
+               "event, or with a unit: 20ms, 300us, 5ns", take_time, &(choice).since_ns),                              \
+        CLI_OPTION("until", 'u', "TIME", "only what was before this time", take_time, &(choice).until_ns),             \
+        CLI_OPTION("thread", 't', "GLOB", "only this thread, by name or tid", take_text, &(choice).thread)
+
 /* value: a uint64_t */
 bool take_number(const struct cli_option *option, const char *text);
 /* value: a size_t, in bytes */

@@ -56,13 +56,13 @@ page_file_write(const struct page_options *page, const struct options *options, 
         return STATUS_CANNOT_READ;
     }
     struct page_data data;
-    page_data_init(&data, options->memory_bytes);
+    page_data_init(&data, options->memory_bytes, &page->choice);
     data.calls_shown_max = page->max_calls;
     enum status status = STATUS_FINE;
     for (int i = 0; i < file_count; i++) status = worse(status, page_data_read(&data, files[i], options->max_faults));
     struct page_data before;
     bool compared = page->against != NULL && status < STATUS_USAGE;
-    if (compared) page_data_init(&before, options->memory_bytes);
+    if (compared) page_data_init(&before, options->memory_bytes, &page->choice);
     if (compared) status = worse(status, read_before(&before, page->against, options->max_faults));
     if (status < STATUS_USAGE) {
         page_data_finish(&data);

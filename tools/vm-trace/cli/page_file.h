@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "analysis/trace_choice.h"
 #include "base/status.h"
 #include "cli/options.h"
 
@@ -12,6 +13,7 @@ struct page_options {
     bool with_sources;
     const char *below;    /* of these, only those in this folder; NULL: in the current one */
     uint32_t max_calls;   /* shown, the longest ones */
+    struct trace_choice choice; /* of both */
     const char *against;  /* a trace or a folder, whose stacks are compared; NULL: none */
 };
 

@@ -62,7 +62,15 @@ fxt_parts_free(struct fxt_parts *parts)
         free(parts->list[i].text);
     }
     free(parts->list);
+    free(parts->chosen);
     *parts = (struct fxt_parts){0};
+}
+
+void
+fxt_parts_choose(struct fxt_parts *parts, char *chosen)
+{
+    free(parts->chosen);
+    parts->chosen = chosen;
 }
 
 bool
@@ -79,8 +87,9 @@ fxt_parts_line(const struct fxt_parts *parts)
 {
     char *line = NULL;
     size_t bytes;
-    if (parts->count == 0) return NULL;
+    if (parts->count == 0 && parts->chosen == NULL) return NULL;
     FILE *stream = open_memstream(&line, &bytes);
+    if (stream != NULL && parts->chosen != NULL) fprintf(stream, "%s%s", parts->chosen, parts->count > 0 ? "; " : "");
     for (uint32_t i = 0; stream != NULL && i < parts->count; i++) {
         if (i > 0) fputs("; ", stream);
         print_file_name(stream, parts->list[i].path);

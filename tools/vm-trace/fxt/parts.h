@@ -19,6 +19,7 @@ struct fxt_part {
 };
 
 struct fxt_parts {
+    char *chosen; /* what the user asked for, by --since and the like; NULL: all */
     struct fxt_part *list;
     uint32_t count, capacity;
 };
@@ -28,9 +29,12 @@ void fxt_parts_add(struct fxt_parts *parts, const char *path, const struct fxt_p
 /* Adds those of another list. */
 void fxt_parts_copy(struct fxt_parts *parts, const struct fxt_parts *from);
 void fxt_parts_free(struct fxt_parts *parts);
+/* Takes over a malloc'ed text. */
+void fxt_parts_choose(struct fxt_parts *parts, char *chosen);
 /* Whether any file was read only up to a point. */
 bool fxt_parts_stopped(const struct fxt_parts *parts);
-/* All of them as one printable line, with their paths. NULL: every file was read as a whole. The caller frees it. */
+/* All of them as one printable line, with their paths. NULL: every file was read as a whole, and all
+ * was asked for. The caller frees it. */
 char *fxt_parts_line(const struct fxt_parts *parts);
 
 #endif

@@ -83,6 +83,12 @@ reader_parts(const struct reader *reader)
     return &reader->parts;
 }
 
+void
+reader_choose(struct reader *reader, char *chosen)
+{
+    fxt_parts_choose(&reader->parts, chosen);
+}
+
 bool
 reader_stopped(const struct reader *reader)
 {

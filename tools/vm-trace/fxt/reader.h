@@ -209,6 +209,8 @@ int reader_read(struct reader *reader, const char *path, const struct fxt_visito
 const struct fxt_counts *reader_counts(const struct reader *reader);
 /* The files that were not read as a whole, up to now; not those of which the trace itself says that events are missing. */
 const struct fxt_parts *reader_parts(const struct reader *reader);
+/* Says in them that only this was asked for (malloc'ed, or NULL). */
+void reader_choose(struct reader *reader, char *chosen);
 /* Whether reading the last file ended early, and it is known to go on. */
 bool reader_stopped(const struct reader *reader);
 /* Returns whether parts of the file were overwritten while it was read: statements about the

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "analysis/profile.h"
+#include "analysis/trace_choice.h"
 #include "base/status.h"
 
 /* `partial` is for all formats: which part of the traces is exported (fxt_parts_line); NULL: all. */
@@ -39,8 +40,8 @@ enum firefox_samples {
 };
 /* Reads the files and writes the profile, unless they are of no use. Prints faults, and what the format
  * has no place for. Returns the worst status. */
-enum status export_firefox(FILE *out, size_t memory_bytes, uint64_t max_faults, enum firefox_samples samples,
-                           bool with_reasons, int file_count, char **files);
+enum status export_firefox(FILE *out, size_t memory_bytes, const struct trace_choice *choice, uint64_t max_faults,
+                           enum firefox_samples samples, bool with_reasons, int file_count, char **files);
 
 /* Chrome's trace event format, for chrome://tracing and Perfetto: all events, in the order of
  * reading. */

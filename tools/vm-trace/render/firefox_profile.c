@@ -463,7 +463,8 @@ sort_samples(struct firefox_thread *thread)
 /* --- all ------------------------------------------------------------------------------------------- */
 
 struct firefox_profile *
-firefox_profile_new(size_t memory_bytes, enum firefox_samples samples, bool with_reasons)
+firefox_profile_new(size_t memory_bytes, const struct trace_choice *choice, enum firefox_samples samples,
+                    bool with_reasons)
 {
     struct firefox_profile *firefox = xcalloc(1, sizeof *firefox);
     struct reader *reader = reader_new(memory_bytes);
@@ -483,6 +484,8 @@ firefox_profile_new(size_t memory_bytes, enum firefox_samples samples, bool with
     row_table_init(&firefox->fields, sizeof(struct firefox_field), 2, FIREFOX_FIELDS_MAX);
     profile_init(&firefox->profile, reader, PROFILE_SAMPLES, false);
     time_samples_init(&firefox->time_samples, reader, &firefox->profile);
+    trace_filter_init(&firefox->filter, choice, reader);
+    trace_filter_samples(&firefox->filter, &firefox->time_samples);
     firefox->time_samples.context = firefox;
     firefox->time_samples.added = on_time_sample;
     for (unsigned i = 0; i < FIREFOX_CATEGORIES; i++) {
@@ -509,6 +512,7 @@ firefox_profile_free(struct firefox_profile *firefox)
     firefox_stacks_free(&firefox->stacks);
     firefox_counters_free(&firefox->counters);
     thread_tracks_free(&firefox->tracks);
+    trace_filter_free(&firefox->filter);
     time_samples_free(&firefox->time_samples);
     profile_free(&firefox->profile);
     map_free(&firefox->stack_of_node);
@@ -520,12 +524,14 @@ enum status
 firefox_profile_read(struct firefox_profile *firefox, const char *file, uint64_t max_faults)
 {
     struct fault_report faults = fault_report_new(file, max_faults);
-    struct fxt_visitor visitor = {
+    struct fxt_visitor all = {
         .context = firefox, .event = on_event, .object = on_object, .sched = on_sched, .chunk = on_chunk};
     bool samples = firefox->wanted == FIREFOX_SAMPLES_TIME || firefox->wanted == FIREFOX_SAMPLES_BEST;
-    if (samples) visitor.blob = on_blob;
+    if (samples) all.blob = on_blob;
+    struct fxt_visitor visitor = trace_filter_visitor(&firefox->filter, &all);
     thread_tracks_file_begin(&firefox->tracks, file);
     bool read = read_file(firefox->reader, file, &visitor, &faults);
+    trace_filter_file_end(&firefox->filter);
     thread_tracks_file_end(&firefox->tracks, reader_stopped(firefox->reader));
     time_samples_file_end(&firefox->time_samples);
     return read ? fault_report_finish(&faults) : STATUS_CANNOT_READ;

@@ -71,6 +71,7 @@ struct firefox_profile {
     bool samples_time; /* once finished: samples are weighted by time */
     struct profile profile; /* stacks of samples of time */
     struct time_samples time_samples;
+    struct trace_filter filter;
     struct map stack_of_node; /* of that profile -> stack */
     struct thread_tracks tracks;
     struct threads names;
@@ -89,7 +90,8 @@ struct firefox_profile {
     uint32_t state_frames[FIREFOX_CATEGORIES]; /* texts of the pool */
 };
 
-struct firefox_profile *firefox_profile_new(size_t memory_bytes, enum firefox_samples samples, bool with_reasons);
+struct firefox_profile *firefox_profile_new(size_t memory_bytes, const struct trace_choice *choice,
+                                            enum firefox_samples samples, bool with_reasons);
 void firefox_profile_free(struct firefox_profile *firefox);
 /* Reads a file and prints its faults. */
 enum status firefox_profile_read(struct firefox_profile *firefox, const char *file, uint64_t max_faults);

@@ -238,7 +238,9 @@ print_head(struct page *page, int file_count, char **files)
             data->cut ? "true" : "false");
     const struct fxt_parts *parts[2] = {reader_parts(data->reader),
                                         data->before != NULL ? reader_parts(data->before->reader) : NULL};
-    for (unsigned side = 0, shown = 0; side < 2; side++) {
+    unsigned shown = 0;
+    if (parts[0]->chosen != NULL) print_c_text(out, parts[0]->chosen), shown++;
+    for (unsigned side = 0; side < 2; side++) {
         for (uint32_t i = 0; parts[side] != NULL && i < parts[side]->count; i++, shown++) {
             const struct fxt_part *part = &parts[side]->list[i];
             char *text = xformat("%s: %s", strcmp(part->path, "-") == 0 ? "standard input" : part->path, part->text);

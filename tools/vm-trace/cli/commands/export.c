@@ -6,9 +6,10 @@
 
 #include "analysis/call_stacks.h"
 #include "analysis/report_data.h"
-#include "analysis/time_samples.h"
+#include "analysis/trace_choice.h"
 #include "base/output_file.h"
 #include "cli/command.h"
+#include "cli/trace_filter.h"
 #include "db/export_sqlite.h"
 #include "render/export.h"
 #include "render/export_minutes.h"
@@ -35,6 +36,7 @@ static const char *out_path;
 static bool without_reasons, with_threads, by_events, by_lost;
 static bool by_minute;
 static struct tables_options tables;
+static struct trace_choice choice = TRACE_CHOICE_ALL;
 
 static bool
 take_export_format(const struct cli_option *option, const char *text)
@@ -106,6 +108,7 @@ write_profile(const struct profile *profile, FILE *out, const char *name)
 /* What adds stacks to the profile, by its kind. */
 struct stack_export {
     struct profile profile;
+    struct trace_filter filter;
     struct call_stacks calls;    /* callers are known only after their callees */
     struct time_samples samples;
 };
@@ -150,13 +153,17 @@ export_stacks(const struct options *options, FILE *out, int file_count, char **f
     export.profile.with_threads = with_threads;
     call_stacks_init(&export.calls, &export.profile);
     time_samples_init(&export.samples, reader, &export.profile);
-    struct fxt_visitor visitor = {.context = &export, .object = on_object};
-    if (kind == PROFILE_SAMPLES) visitor.blob = on_blob;
-    else visitor.event = on_event;
-    const struct file_bounds bounds = {.end = on_file_end};
+    trace_filter_init(&export.filter, &choice, reader);
+    trace_filter_samples(&export.filter, &export.samples);
+    struct fxt_visitor all = {.context = &export, .object = on_object};
+    if (kind == PROFILE_SAMPLES) all.blob = on_blob;
+    else all.event = on_event;
+    struct fxt_visitor visitor = trace_filter_visitor(&export.filter, &all);
+    const struct file_bounds bounds = trace_filter_bounds(&export.filter, on_file_end);
     enum status status = read_files(reader, options->max_faults, file_count, files, &visitor, &bounds);
     profile_finish(&export.profile);
     if (status < STATUS_USAGE) write_profile(&export.profile, out, files[0]);
+    trace_filter_free(&export.filter);
     time_samples_free(&export.samples);
     call_stacks_free(&export.calls);
     profile_free(&export.profile);
@@ -168,8 +175,10 @@ export_stacks(const struct options *options, FILE *out, int file_count, char **f
 static enum status
 export_blocked(const struct options *options, FILE *out, int file_count, char **files)
 {
-    const struct report_filter all = {.since_ns = INT64_MIN, .until_ns = INT64_MAX};
-    struct report *report = report_new(options->memory_bytes, &all);
+    const struct report_filter part = {
+        .since_ns = choice.since_ns, .until_ns = choice.until_ns, .thread = choice.thread};
+    struct report *report = report_new(options->memory_bytes, &part);
+    reader_choose(report->reader, trace_choice_text(&choice));
     struct profile profile;
     profile_init(&profile, report->reader, kind, !without_reasons);
     profile.with_threads = with_threads;
@@ -189,9 +198,14 @@ export_chrome(const struct options *options, FILE *out, int file_count, char **f
     struct reader *reader = reader_new(options->memory_bytes);
     struct chrome chrome;
     chrome_begin(&chrome, out);
-    struct fxt_visitor visitor = {
+    struct trace_filter filter;
+    trace_filter_init(&filter, &choice, reader);
+    const struct fxt_visitor all = {
         .context = &chrome, .event = chrome_event, .object = chrome_object, .sched = chrome_sched};
-    enum status status = read_files(reader, options->max_faults, file_count, files, &visitor, NULL);
+    struct fxt_visitor visitor = trace_filter_visitor(&filter, &all);
+    const struct file_bounds bounds = trace_filter_bounds(&filter, NULL);
+    enum status status = read_files(reader, options->max_faults, file_count, files, &visitor, &bounds);
+    trace_filter_free(&filter);
     char *partial = fxt_parts_line(reader_parts(reader));
     chrome_end(&chrome, partial);
     free(partial);
@@ -270,6 +284,12 @@ static enum status
 run(const struct options *options, int file_count, char **files)
 {
     if (useless_options()) return STATUS_USAGE;
+    if (!trace_filter_window("export", choice.since_ns, choice.until_ns)) return STATUS_USAGE;
+    if (trace_choice_any(&choice) && (by_minute || tables.folder != NULL || format == FORMAT_SQLITE)) {
+        fputs("vm-trace: export: --since, --until and --thread are not for --tables, --by and SQLite; vm-trace cut makes "
+              "a trace of a part\n", stderr);
+        return STATUS_USAGE;
+    }
     if (by_minute) return run_minutes(options, file_count, files);
     if (tables.folder != NULL) return run_tables(options, file_count, files);
     if (format == FORMAT_NONE) {
@@ -295,7 +315,7 @@ run(const struct options *options, int file_count, char **files)
         break;
       case FORMAT_CHROME: status = export_chrome(options, output.file, file_count, files); break;
       case FORMAT_FIREFOX:
-        status = export_firefox(output.file, options->memory_bytes, options->max_faults, firefox_samples(),
+        status = export_firefox(output.file, options->memory_bytes, &choice, options->max_faults, firefox_samples(),
                                 !without_reasons, file_count, files);
         break;
       default:
@@ -308,6 +328,7 @@ run(const struct options *options, int file_count, char **files)
 static const struct cli_option export_options[] = {
     CLI_OPTION("format", 'f', "FORMAT", "folded, speedscope, chrome, firefox, pprof or sqlite",
                take_export_format, NULL),
+    OPTIONS_TRACE_CHOICE(choice),
     OPTION_OUTPUT(out_path, "output file; - is standard output (default)"),
     CLI_OPTION("sqlite", 0, "OUT", "the same as --format=sqlite --output=OUT", take_database, NULL),
     CLI_OPTION("by", 0, "minute", "with --format=pprof: a profile for each service, version and minute,\n"
@@ -358,6 +379,8 @@ const struct command command_export = {
         "compiled, interpreted, compiling, gc, blocked, waiting (for the GVL) or no_cpu.\n"
         "With --weight=lost exits weigh what they lost: the recorded exits of a line share the\n"
         "exact sum of its sites, and a line without recorded exits has `(no stack)`.\n"
+        "With --since, --until or --thread it is only that part, and says so: what lies across a border\n"
+        "counts with its part inside. Not for --tables, --by and sqlite.\n"
         "OUT appears when it is complete; if its name ends in .gz or .zst, it is compressed.\n"
         "\n"
         "--format=pprof --by=minute merges traces into profiles of a minute,\n"

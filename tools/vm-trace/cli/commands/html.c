@@ -2,23 +2,27 @@
 #include "analysis/page_data.h"
 #include "cli/command.h"
 #include "cli/page_file.h"
+#include "cli/trace_filter.h"
 
 static const char *out_path, *against, *below;
 static bool with_sources;
+static struct trace_choice choice = TRACE_CHOICE_ALL;
 static uint64_t max_calls = PAGE_CALLS_SHOWN;
 
 static enum status
 run(const struct options *options, int file_count, char **files)
 {
     if (!with_sources && options_refused("below", "is for --sources")) return STATUS_USAGE;
+    if (!trace_filter_window("html", choice.since_ns, choice.until_ns)) return STATUS_USAGE;
     const struct page_options page = {
         .out_path = out_path, .with_sources = with_sources, .below = below, .max_calls = (uint32_t)max_calls,
-        .against = against};
+        .choice = choice, .against = against};
     return page_file_write(&page, options, file_count, files);
 }
 
 static const struct cli_option html_options[] = {
     OPTION_OUTPUT(out_path, "output file; - is standard output (default)"),
+    OPTIONS_TRACE_CHOICE(choice),
     CLI_OPTION("sources", 'S', NULL,
                "embed the sources of the files with exits (read where the trace\n"
                "says); whoever gets the page can read them",
@@ -55,6 +59,8 @@ const struct command command_html = {
         "and sums up the others. Of the threads it has 40,000 segments; short states beyond that\n"
         "are folded into one that keeps their sums. Sampled exits count with their weight. OUT\n"
         "appears when it is complete.\n"
+        "With --since, --until or --thread the page has only that part, and says so: what lies across a\n"
+        "border counts with its part inside, and sums of the whole trace are left out.\n"
         "With --sources it has the sources, too, with counts and lost time beside their lines, and\n"
         "the tables lead there: at most 4 MiB, of the files that cost most. Files that are missing,\n"
         "have changed, or are not in the folder that --below names are named.\n",

@@ -98,7 +98,7 @@ static void
 show_page(const struct options *options, int count, char **traces)
 {
     char *path = xformat("%s/" FOLDER_PAGE, folder.path);
-    const struct page_options page = {.out_path = path, .max_calls = PAGE_CALLS_SHOWN};
+    const struct page_options page = {.out_path = path, .max_calls = PAGE_CALLS_SHOWN, .choice = TRACE_CHOICE_ALL};
     if (page_file_write(&page, options, count, traces) < STATUS_USAGE) {
         const char *browser = getenv("BROWSER");
         const char *opener = browser != NULL && *browser != '\0' ? browser : "xdg-open";

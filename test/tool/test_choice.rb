@@ -1,0 +1,169 @@
+# --since, --until and --thread of `html` and `export`: the part is that of `report` with the same options, and says so.
+require_relative "page_helper"
+require_relative "samples_trace"
+
+class TestChoice < Minitest::Test
+  include PageHelper
+
+  GVL, CALLS, EXITS, KERNEL = %w[gvl calls exits kernel].map { |name| File.join(TRACES, "#{name}.fxt") }
+
+  def report(path, *options) = JSON.parse(tool("report", "--format=json", "--top=1000000", *options, path).out).transform_values { |table| table["rows"] }
+
+  def page_of(path, *options)
+    result = tool("html", *options, path)
+    assert_equal ["", 0], [result.err, result.status]
+    data_of(result.out)
+  end
+
+  # Ranges of the middle of a trace.
+  def ranges(path)
+    span_ns = report(path)["time_span"][0].then { |row| row["last_ns"] - row["first_ns"] }
+    [[4, 6], [0, 5], [3, 10]].map { |since, until_| ["--since=#{span_ns * since / 10}ns", "--until=#{span_ns * until_ / 10}ns"] }
+  end
+
+  # {thread => ns by state: waiting, blocked, in GC, running}
+  def states_of(data)
+    data["timeline"]["tracks"].to_h do |_, _, name, *, segments|
+      ns = [0, 0, 0, 0]
+      until segments.empty?
+        what, _, length = segments.shift(3)
+        if what & 4 != 0
+          segments.shift
+          segments.shift(4).each_with_index { |part, state| ns[state] += part }
+          segments.shift(5 * segments.shift)
+        else
+          ns[what & 3] += length
+          segments.shift(2) if what & 8 != 0
+        end
+        segments.shift if what & 16 != 0
+      end
+      [data["strings"][name], ns]
+    end
+  end
+
+  def reported_states(rows) = rows["thread_states"].to_h { |row| [row["thread"], row.values_at("waiting_ns", "blocked_ns", "gc_ns", "running_ns")] }
+
+  def test_states_of_threads_are_those_of_the_report
+    ranges(GVL).each do |range|
+      expected = reported_states(report(GVL, *range))
+      refute_empty expected
+      assert_equal expected, states_of(page_of(GVL, *range)), range
+      name = expected.max_by { |_, ns| ns.sum }.first
+      assert_equal expected.slice(name), states_of(page_of(GVL, *range, "--thread=#{name}")), [range, name]
+    end
+  end
+
+  def test_exits_are_those_of_the_report
+    ranges(EXITS).each do |range|
+      rows = report(EXITS, *range)
+      data = page_of(EXITS, *range)
+      assert_equal rows["processes"].sum { |row| row["exits"] }, data["exits"], range
+      assert_equal rows["exits_by_reason"].to_h { |row| [row["reason"], row["count"]] },
+                   data["rows"].reject { |row| data["strings"][row[0]] == "fallback" }.group_by { |row| data["strings"][row[1]] }
+                               .transform_values { |group| group.sum { |row| row[6] } }, range
+      folded = tool("export", "--format=folded", *range, EXITS).out.lines
+      assert_match(/\A# partial: only from \d\S* s to \d\S* s\.$/, folded.first)
+      assert_equal data["exits"], folded.drop(1).sum { |line| line[/\d+$/].to_i }
+    end
+  end
+
+  def test_calls_are_those_of_the_report
+    ranges(CALLS).each do |range|
+      expected = report(CALLS, *range, "--calls")["calls"].to_h { |row| [row["method"], row.values_at("calls", "total_ns", "own_ns")] }
+      expected.reject! { |_, (calls, total)| calls.nil? || total == 0 } # outside of calls; or one that ends at the border
+      refute_empty expected
+      data = page_of(CALLS, *range)
+      assert_equal expected, data["calls"]["methods"].to_h { |name, calls, total, own,| [data["strings"][name], [calls, total, own]] }, range
+      own = tool("export", "--format=speedscope", "--kind=calls", *range, CALLS).then { |result| JSON.parse(result.out) }
+      assert_match(/\Aonly from /, own["partial"])
+      assert_equal expected.values.sum { |row| row[2] }, own["profiles"][0]["weights"].sum
+    end
+  end
+
+  def test_system_calls_are_those_of_the_report
+    ranges(KERNEL).each do |range|
+      rows = report(KERNEL, *range, "--syscalls", "--sched")
+      data = page_of(KERNEL, *range)
+      assert_equal rows["syscalls"].to_h { |row| [row["syscall"], row.values_at("total_ns", "calls", "max_ns")] },
+                   (data["syscalls"] || []).to_h { |name, *sums| [data["strings"][name], sums.first(3)] }, range
+      assert_equal rows["syscall_methods"].to_h { |row| [row["method"], row.values_at("total_ns", "calls")] },
+                   (data["syscall_methods"] || []).to_h { |name, *sums| [data["strings"][name].then { |text| text.empty? ? "(outside recorded calls)" : text }, sums.first(2)] }, range
+    end
+  end
+
+  def test_samples_are_those_of_the_report
+    trace = SamplesTrace.new do |t|
+      t.thread(:worker, 44)
+      8.times { |i| t.sample(:main, 1 + 10 * i, 1 + i, i.even? ? "compiled" : "gc", "Foo#bar (/app/foo.rb:3)") }
+      4.times { |i| t.sample(:worker, 2 + 20 * i, 5, "blocked", "Kernel#sleep (/app/run.rb:7)") }
+    end
+    with_file(trace.build) do |path|
+      [*ranges(path), %w[--thread=worker], %w[--thread=44 --since=20ms], %w[--thread=main --until=30ms]].each do |options|
+        expected = report(path, *options, "--samples")["samples_by_thread"].sum { |row| row["time_ns"] }
+        exported = %w[speedscope firefox].map { |format| JSON.parse(tool("export", "--format=#{format}", "--kind=samples", *options, path).out) }
+        refute_equal 0, expected
+        assert_equal expected, exported[0]["profiles"][0]["weights"].sum, options
+        assert_in_delta expected / 1e6, exported[1]["threads"].sum { |thread| thread["samples"]["weight"].sum }, 1e-6, options
+        assert_equal expected, page_of(path, *options)["sampled"][0][2..-2].sum, options
+      end
+    end
+  end
+
+  # A duration that is open at a border has its part inside; one that is outside is not there.
+  def test_durations_across_a_border
+    trace = FxtBuilder.simple do |b|
+      b.event(:instant, "c", "first", ts: 0)
+      b.event(:begin, "c", "outer", ts: 10)
+      b.event(:begin, "c", "before", ts: 20)
+      b.event(:end, "c", "before", ts: 30)
+      b.event(:begin, "c", "inner", ts: 40)
+      b.event(:complete, "c", "across", ts: 45, extra: [160])
+      b.event(:complete, "c", "out", ts: 50, extra: [60])
+      b.event(:instant, "c", "in", ts: 120)
+      b.event(:end, "c", "inner", ts: 130)
+      b.event(:begin, "c", "late", ts: 170)
+      b.event(:begin, "c", "after", ts: 220)
+      b.event(:end, "c", "after", ts: 230)
+      b.event(:end, "c", "late", ts: 240)
+      b.event(:end, "c", "outer", ts: 250)
+    end
+    with_file(trace) do |path|
+      events = JSON.parse(tool("export", "--format=chrome", "--since=100ns", "--until=200ns", path).out)
+      assert_equal({ "partial" => "only from 1e-07 s to 2e-07 s" }, events["otherData"])
+      found = events["traceEvents"].reject { |event| event["ph"] == "M" }.map { |event| [event["ph"], event["name"], (event["ts"] * 1000).round, event["dur"]] }
+      assert_equal [["X", "across", 100, 0.06], ["B", "outer", 100, nil], ["B", "inner", 100, nil], ["i", "in", 120, nil], ["E", "inner", 130, nil],
+                    ["B", "late", 170, nil], ["E", "late", 200, nil], ["E", "outer", 200, nil]].sort, found.sort
+    end
+  end
+
+  def test_one_thread
+    trace = FxtBuilder.simple(pid: 42) do |b|
+      b.thread(2, 42, 50)
+      b.thread_name(42, 50, "worker")
+      3.times { |i| b.exit("GuardType(Fixnum)", "A#a (a.rb:1)", ts: 10 + i) }
+      b.event(:instant, "side_exit", "NoProfileSend", ts: 20, thread: 2, args: { "0" => "B#b (b.rb:1)" })
+    end
+    with_file(trace) do |path|
+      %w[worker w*r 50].each do |thread|
+        data = page_of(path, "--thread=#{thread}")
+        assert_equal [1, ["only from the start to the end, thread #{thread}"]], data.values_at("exits", "partial")
+        assert_equal "# partial: only from the start to the end, thread #{thread}.\nB#b (b.rb:1);NoProfileSend 1\n",
+                     tool("export", "--format=folded", "-t", thread, path).out
+      end
+      assert_equal 3, page_of(path, "-t", "main")["exits"]
+    end
+  end
+
+  def test_all_formats_say_so
+    options = ["--since=0", "--until=1"]
+    assert_equal true, page_of(GVL, *options)["cut"]
+    assert_match(/\A# partial: only from 0 s to 1 s\.$/, tool("export", "--format=folded", "--kind=blocked", *options, GVL).out)
+    assert_equal "only from 0 s to 1 s", JSON.parse(tool("export", "--format=firefox", *options, GVL).out)["meta"]["partial"]
+    %W[--format=sqlite --tables=#{Dir.tmpdir}/none].each do |format|
+      result = tool("export", format, *options, GVL)
+      assert_equal 2, result.status
+      assert_match(/--since, --until and --thread are not for .*vm-trace cut/, result.err)
+    end
+    %w[html export].each { |command| assert_match(/--since is not before --until/, tool(command, "-s", "2", "-u", "1", GVL).err) }
+  end
+end

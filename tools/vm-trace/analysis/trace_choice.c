@@ -1,0 +1,375 @@
+/* trace_choice.c - see trace_choice.h */
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/cpu_tracks.h"
+#include "analysis/event_args.h"
+#include "analysis/origin.h"
+#include "analysis/trace_choice.h"
+#include "base/xalloc.h"
+#include "fxt/event_keys.h"
+#include "fxt/known_strings.h"
+
+bool
+trace_choice_any(const struct trace_choice *choice)
+{
+    return choice->since_ns != INT64_MIN || choice->until_ns != INT64_MAX || choice->thread != NULL;
+}
+
+char *
+trace_choice_text(const struct trace_choice *choice)
+{
+    if (!trace_choice_any(choice)) return NULL;
+    char since[40] = "the start", until[40] = "the end";
+    if (choice->since_ns != INT64_MIN) snprintf(since, sizeof since, "%.9g s", (double)choice->since_ns / 1e9);
+    if (choice->until_ns != INT64_MAX) snprintf(until, sizeof until, "%.9g s", (double)choice->until_ns / 1e9);
+    return xformat("only from %s to %s%s%s", since, until, choice->thread != NULL ? ", thread " : "",
+                   choice->thread != NULL ? choice->thread : "");
+}
+
+/* --- times and threads ------------------------------------------------------------------------------- */
+
+static int64_t
+border(int64_t start_ns, int64_t ns)
+{
+    int64_t sum;
+    if (ns == INT64_MIN || ns == INT64_MAX) return ns;
+    return __builtin_add_overflow(start_ns, ns, &sum) ? INT64_MAX : sum;
+}
+
+static void
+note_time(struct trace_filter *filter, int64_t ts_ns)
+{
+    if (filter->begun) return;
+    filter->begun = true;
+    filter->from_ns = border(ts_ns, filter->choice.since_ns);
+    filter->to_ns = border(ts_ns, filter->choice.until_ns);
+}
+
+static bool
+inside(const struct trace_filter *filter, int64_t ts_ns)
+{
+    return ts_ns >= filter->from_ns && (ts_ns < filter->to_ns || filter->to_ns == INT64_MAX);
+}
+
+static int64_t
+clamped(const struct trace_filter *filter, int64_t ts_ns)
+{
+    return ts_ns < filter->from_ns ? filter->from_ns : ts_ns > filter->to_ns ? filter->to_ns : ts_ns;
+}
+
+enum { ANY_PROCESS = UINT32_MAX }; /* of wake-ups, which name none */
+
+/* Threads of two recordings in a merged file may have the same ids. */
+static uint64_t
+key_of(uint32_t provider, uint32_t pid, uint32_t tid)
+{
+    return mix64(thread_key(pid, tid)) ^ mix64((uint64_t)provider + 1);
+}
+
+static bool
+name_fits(const struct trace_filter *filter, struct fxt_string name)
+{
+    const char *text = pool_string(reader_pool(filter->reader), pool_id(reader_pool(filter->reader), name)).ptr;
+    return fnmatch(filter->choice.thread, text, 0) == 0;
+}
+
+static bool
+thread_wanted(const struct trace_filter *filter, uint32_t provider, uint32_t pid, uint32_t tid)
+{
+    if (filter->choice.thread == NULL) return true;
+    return (cpu_track_p(tid) ? cpu_track_native_tid(tid) : tid) == filter->tid ||
+           map_get(&filter->wanted_threads, key_of(provider, pid, tid)) == 1;
+}
+
+/* A Ruby thread that shares native threads is named by its events. */
+static bool
+event_of_thread(const struct trace_filter *filter, const struct fxt_event *event)
+{
+    if (thread_wanted(filter, event->provider, event->pid, event->tid)) return true;
+    const struct fxt_arg *runs = fxt_event_arg(event, STRING_THREAD);
+    return runs != NULL && runs->type == FXT_ARG_STRING && name_fits(filter, runs->string);
+}
+
+/* --- durations --------------------------------------------------------------------------------------- */
+
+static void
+pass_at(const struct trace_filter *filter, const struct fxt_event *event, int64_t ts_ns, int64_t end_ns)
+{
+    struct fxt_event moved = *event;
+    moved.ts_ns = ts_ns;
+    moved.end_ns = end_ns;
+    if (filter->inner.event) filter->inner.event(filter->inner.context, &moved);
+}
+
+static struct held_durations *
+durations_of(struct trace_filter *filter, const struct fxt_event *event)
+{
+    uint64_t key = key_of(event->provider, event->pid, event->tid);
+    uint32_t number = map_get(&filter->durations_of_thread, key);
+    if (number == MAP_NONE) {
+        make_room(filter->durations, filter->duration_count, filter->duration_capacity);
+        number = filter->duration_count++;
+        filter->durations[number] = (struct held_durations){0};
+        map_set(&filter->durations_of_thread, key, number);
+    }
+    return &filter->durations[number];
+}
+
+static void
+hold(const struct trace_filter *filter, struct held_durations *held, const struct fxt_event *event)
+{
+    struct pool *pool = reader_pool(filter->reader);
+    make_room_within(reader_budget(filter->reader), held->before, held->before_count, held->before_capacity);
+    struct fxt_event *kept = &held->before[held->before_count++];
+    *kept = *event; /* but texts without an id live no longer than the record */
+    kept->category = pool_string(pool, pool_id(pool, event->category));
+    kept->name = pool_string(pool, pool_id(pool, event->name));
+    for (unsigned i = 0; i < kept->arg_count; i++) {
+        struct fxt_arg *arg = &kept->args[i];
+        arg->name = pool_string(pool, pool_id(pool, arg->name));
+        if (arg->type == FXT_ARG_STRING) arg->string = pool_string(pool, pool_id(pool, arg->string));
+    }
+}
+
+/* Those that are open when the time begins. */
+static void
+pass_held(const struct trace_filter *filter, struct held_durations *held)
+{
+    for (uint32_t i = 0; i < held->before_count; i++)
+        pass_at(filter, &held->before[i], filter->from_ns, filter->from_ns);
+    held->open += held->before_count;
+    held->before_count = 0;
+}
+
+static void
+filter_begin(struct trace_filter *filter, struct held_durations *held, const struct fxt_event *event)
+{
+    if (event->ts_ns < filter->from_ns) {
+        hold(filter, held, event);
+        return;
+    }
+    pass_held(filter, held);
+    if (!inside(filter, event->ts_ns)) held->after++;
+    else held->open++, pass_at(filter, event, event->ts_ns, event->ts_ns);
+}
+
+static void
+filter_end(const struct trace_filter *filter, struct held_durations *held, const struct fxt_event *event)
+{
+    if (held->after > 0) {
+        held->after--;
+        return;
+    }
+    if (event->ts_ns <= filter->from_ns && held->before_count > 0) {
+        held->before_count--;
+        return;
+    }
+    pass_held(filter, held);
+    if (held->open == 0 && !inside(filter, event->ts_ns)) return;
+    if (held->open > 0) held->open--;
+    pass_at(filter, event, clamped(filter, event->ts_ns), clamped(filter, event->ts_ns));
+}
+
+/* --- records ----------------------------------------------------------------------------------------- */
+
+/* What is left out may be the last record of a process: its states go on up to there. */
+static void
+note_process(struct trace_filter *filter, const struct fxt_event *event)
+{
+    uint64_t key = key_of(event->provider, event->pid, ANY_PROCESS);
+    uint32_t number = map_get(&filter->recorder_of_process, key);
+    bool settings = event->category.id == STRING_TRACE && event->name.id == STRING_SETTINGS;
+    if (number == MAP_NONE && !settings) return;
+    if (number == MAP_NONE) {
+        number = filter->recorder_count;
+        make_room(filter->recorders, filter->recorder_count, filter->recorder_capacity);
+        filter->recorders[filter->recorder_count++] =
+            (struct cut_process){event->provider, event->pid, event->tid, event->ts_ns};
+        map_set(&filter->recorder_of_process, key, number);
+    }
+    struct cut_process *process = &filter->recorders[number];
+    if (event->ts_ns > process->last_ns) process->last_ns = event->ts_ns;
+}
+
+static void
+pass_cut(const struct trace_filter *filter, const struct cut_process *process)
+{
+    if (process->last_ns < filter->from_ns) return;
+    const struct pool *pool = reader_pool(filter->reader);
+    const struct fxt_event cut = {
+        .type = FXT_EVENT_INSTANT, .provider = process->provider, .pid = process->pid, .tid = process->tid,
+        .category = pool_string(pool, STRING_TRACE), .name = pool_string(pool, STRING_CUT)};
+    pass_at(filter, &cut, clamped(filter, process->last_ns), 0);
+}
+
+/* Events about the trace. */
+static void
+filter_trace(const struct trace_filter *filter, const struct fxt_event *event)
+{
+    switch (event->name.id) {
+      case STRING_SETTINGS:
+      case STRING_HOST:
+      case STRING_JIT:
+        if (event->ts_ns < filter->to_ns || filter->to_ns == INT64_MAX)
+            pass_at(filter, event, clamped(filter, event->ts_ns), 0);
+        return;
+      case STRING_SITE:
+      case STRING_STATES:
+      case STRING_INTERPRETED:
+      case STRING_CALLS:
+      case STRING_COUNTS:
+      case STRING_SUMMARY:
+        return; /* of the whole trace */
+      default:
+        if (inside(filter, event->ts_ns)) pass_at(filter, event, event->ts_ns, 0);
+    }
+}
+
+static void
+on_event(void *context, const struct fxt_event *event)
+{
+    struct trace_filter *filter = context;
+    note_time(filter, event->ts_ns);
+    note_process(filter, event);
+    if (event->category.id == STRING_TRACE && event->type == FXT_EVENT_INSTANT) {
+        filter_trace(filter, event);
+        return;
+    }
+    if (!event_of_thread(filter, event)) return;
+    switch (event->type) {
+      case FXT_EVENT_DURATION_BEGIN: filter_begin(filter, durations_of(filter, event), event); return;
+      case FXT_EVENT_DURATION_END: filter_end(filter, durations_of(filter, event), event); return;
+      case FXT_EVENT_DURATION_COMPLETE:
+        if (inside(filter, event->ts_ns) || (event->ts_ns < filter->from_ns && event->end_ns > filter->from_ns))
+            pass_at(filter, event, clamped(filter, event->ts_ns), clamped(filter, event->end_ns));
+        return;
+      default:
+        if (inside(filter, event->ts_ns)) pass_at(filter, event, event->ts_ns, event->end_ns);
+    }
+}
+
+/* Of a switch between two threads one may be wanted. */
+static void
+on_sched(void *context, const struct fxt_sched *sched)
+{
+    struct trace_filter *filter = context;
+    note_time(filter, sched->ts_ns);
+    struct fxt_sched moved = *sched;
+    moved.ts_ns = clamped(filter, sched->ts_ns);
+    if (sched->type == FXT_SCHED_LEGACY_SWITCH) {
+        if (!thread_wanted(filter, sched->provider, sched->out_pid, (uint32_t)sched->out_tid)) moved.out_tid = 0;
+        if (!thread_wanted(filter, sched->provider, sched->in_pid, (uint32_t)sched->in_tid)) moved.in_tid = 0;
+        if (moved.out_tid == 0 && moved.in_tid == 0) return;
+    }
+    else if (!thread_wanted(filter, sched->provider, ANY_PROCESS, (uint32_t)sched->out_tid)) return;
+    if (filter->inner.sched) filter->inner.sched(filter->inner.context, &moved);
+}
+
+static void
+on_object(void *context, const struct fxt_object *object)
+{
+    struct trace_filter *filter = context;
+    if (object->type == FXT_OBJECT_THREAD && filter->choice.thread != NULL) {
+        struct fxt_string name = cpu_track_p(object->tid) ? cpu_track_thread_name(object->name) : object->name;
+        bool fits = name_fits(filter, name);
+        map_set(&filter->wanted_threads, key_of(object->provider, object->pid, object->tid), fits);
+        map_set(&filter->wanted_threads, key_of(object->provider, ANY_PROCESS, object->tid), fits);
+    }
+    if (filter->inner.object) filter->inner.object(filter->inner.context, object);
+}
+
+static void
+on_blob(void *context, const struct fxt_blob *blob)
+{
+    struct trace_filter *filter = context;
+    if (filter->inner.blob) filter->inner.blob(filter->inner.context, blob); /* its samples: trace_filter_samples */
+}
+
+static void
+on_chunk(void *context, uint32_t provider, struct fxt_string name, uint64_t offset)
+{
+    struct trace_filter *filter = context;
+    if (filter->inner.chunk) filter->inner.chunk(filter->inner.context, provider, name, offset);
+}
+
+static bool
+passes(void *context, const struct time_sample *sample)
+{
+    struct trace_filter *filter = context;
+    note_time(filter, sample->ts_ns);
+    return inside(filter, sample->ts_ns) && thread_wanted(filter, sample->provider, sample->pid, sample->tid);
+}
+
+void
+trace_filter_samples(struct trace_filter *filter, struct time_samples *samples)
+{
+    if (!trace_choice_any(&filter->choice)) return;
+    samples->filter = filter;
+    samples->passes = passes;
+}
+
+/* --- all --------------------------------------------------------------------------------------------- */
+
+void
+trace_filter_init(struct trace_filter *filter, const struct trace_choice *choice, struct reader *reader)
+{
+    const char *thread = choice->thread != NULL ? choice->thread : "";
+    bool is_tid = thread[0] != '\0' && thread[strspn(thread, "0123456789")] == '\0';
+    reader_choose(reader, trace_choice_text(choice));
+    *filter = (struct trace_filter){
+        .choice = *choice, .reader = reader, .from_ns = choice->since_ns, .to_ns = choice->until_ns,
+        .tid = is_tid ? strtoull(thread, NULL, 10) : UINT64_MAX};
+}
+
+static void
+free_file(struct trace_filter *filter)
+{
+    for (uint32_t i = 0; i < filter->duration_count; i++) free(filter->durations[i].before);
+    filter->duration_count = filter->recorder_count = 0;
+    map_free(&filter->recorder_of_process);
+    map_free(&filter->durations_of_thread);
+    map_free(&filter->wanted_threads);
+}
+
+void
+trace_filter_free(struct trace_filter *filter)
+{
+    free_file(filter);
+    free(filter->durations);
+    free(filter->recorders);
+}
+
+struct fxt_visitor
+trace_filter_visitor(struct trace_filter *filter, const struct fxt_visitor *inner)
+{
+    if (!trace_choice_any(&filter->choice)) return *inner;
+    filter->inner = *inner;
+    return (struct fxt_visitor){.context = filter, .event = on_event, .object = on_object, .sched = on_sched,
+                                .blob = on_blob, .chunk = on_chunk};
+}
+
+static void
+on_file_end(void *context)
+{
+    struct trace_filter *filter = context;
+    trace_filter_file_end(filter);
+    if (filter->inner_end != NULL) filter->inner_end(filter->inner.context);
+}
+
+struct file_bounds
+trace_filter_bounds(struct trace_filter *filter, void (*end)(void *context))
+{
+    filter->inner_end = end;
+    return (struct file_bounds){.end = trace_choice_any(&filter->choice) ? on_file_end : end};
+}
+
+void
+trace_filter_file_end(struct trace_filter *filter)
+{
+    for (uint32_t i = 0; i < filter->duration_count; i++) pass_held(filter, &filter->durations[i]);
+    for (uint32_t i = 0; i < filter->recorder_count; i++) pass_cut(filter, &filter->recorders[i]);
+    free_file(filter);
+}

@@ -1,0 +1,66 @@
+#ifndef TRACE_CHOICE_H
+#define TRACE_CHOICE_H
+/* trace_choice.h - stands between the reader and what uses its records, and passes on those of a time and of threads
+ * (--since, --until, --thread).
+ *
+ *      trace_filter_init -> trace_filter_visitor (and _bounds) -> for each file: it is read, trace_filter_file_end
+ *      (which the bounds call) -> trace_filter_free
+ *
+ * Times are those of `report`: from the first event of the first file on. What lies across a border is passed with its
+ * part inside; records of scheduling from outside have the time of the border, so that the states there are known.
+ * A process with settings ends with an event trace/cut, as in what `vm-trace cut` writes, at its last time. Events about the trace as a whole (settings, host) are passed, sums of the whole trace are not.
+ */
+#include "analysis/time_samples.h"
+#include "base/map.h"
+#include "fxt/read_files.h"
+
+struct trace_choice {
+    int64_t since_ns, until_ns; /* INT64_MIN, INT64_MAX: all */
+    const char *thread;         /* a glob of the name, or a tid; NULL: all */
+};
+
+#define TRACE_CHOICE_ALL {.since_ns = INT64_MIN, .until_ns = INT64_MAX}
+
+struct trace_filter {
+    struct trace_choice choice;
+    uint64_t tid;              /* if that is one; else UINT64_MAX */
+    struct reader *reader;
+    struct fxt_visitor inner;  /* who gets the records */
+    void (*inner_end)(void *context); /* NULL: nobody wants to know */
+    bool begun;                /* the first event was seen, so that these are known: */
+    int64_t from_ns, to_ns;
+    struct map wanted_threads; /* of this file, as the next ones: key of a thread -> whether its name fits */
+    struct map durations_of_thread;
+    struct held_durations {
+        struct fxt_event *before; /* begins of before the time, which may last into it */
+        uint32_t before_count, before_capacity;
+        uint32_t open;            /* begins that were passed */
+        uint32_t after;           /* begins of after the time */
+    } *durations;
+    uint32_t duration_count, duration_capacity;
+    struct map recorder_of_process;
+    struct cut_process {          /* one with settings */
+        uint32_t provider, pid, tid;
+        int64_t last_ns;
+    } *recorders;
+    uint32_t recorder_count, recorder_capacity;
+};
+
+/* Whether anything is left out. */
+bool trace_choice_any(const struct trace_choice *choice);
+/* "from 3 s to 5 s, thread web*"; malloc'ed. NULL: all is chosen. */
+char *trace_choice_text(const struct trace_choice *choice);
+
+/* `reader` must outlive the filter. */
+void trace_filter_init(struct trace_filter *filter, const struct trace_choice *choice, struct reader *reader);
+void trace_filter_free(struct trace_filter *filter);
+/* Returns the visitor for the reader; all is passed on to `inner`. */
+struct fxt_visitor trace_filter_visitor(struct trace_filter *filter, const struct fxt_visitor *inner);
+/* Has samples pass the filter, too. */
+void trace_filter_samples(struct trace_filter *filter, struct time_samples *samples);
+/* For read_files with that visitor: at the end of a file, the filter's end comes first. */
+struct file_bounds trace_filter_bounds(struct trace_filter *filter, void (*end)(void *context));
+/* Passes what is still open, and the events trace/cut. */
+void trace_filter_file_end(struct trace_filter *filter);
+
+#endif
