@@ -59,8 +59,8 @@ const struct command command_html = {
         "and sums up the others. Of the threads it has 40,000 segments; short states beyond that\n"
         "are folded into one that keeps their sums. Sampled exits count with their weight. OUT\n"
         "appears when it is complete.\n"
-        "With --since, --until or --thread the page has only that part, and says so: what lies across a\n"
-        "border counts with its part inside, and sums of the whole trace are left out.\n"
+        "With --since, --until or --thread the page has only that part, and says so: what lies\n"
+        "across a border counts with its part inside, and sums of the whole trace are left out.\n"
         "With --sources it has the sources, too, with counts and lost time beside their lines, and\n"
         "the tables lead there: at most 4 MiB, of the files that cost most. Files that are missing,\n"
         "have changed, or are not in the folder that --below names are named.\n",
