@@ -620,9 +620,8 @@ note_process_time(struct report_process *process, int64_t ts_ns)
 }
 
 static void
-note_thread_time(struct report_thread *thread, const struct fxt_event *event, int64_t end_ns)
+note_thread_time(struct report_thread *thread, int64_t ts_ns, int64_t end_ns, int64_t seen_ns)
 {
-    int64_t ts_ns = event->ts_ns, seen_ns = fxt_event_seen_ns(event);
     if (seen_ns > thread->seen_ns) thread->seen_ns = seen_ns;
     if (ts_ns < thread->first_ns) thread->first_ns = ts_ns;
     if (end_ns > thread->last_ns) thread->last_ns = end_ns;
@@ -666,7 +665,7 @@ on_sched(void *context, const struct fxt_sched *sched)
         uint32_t row = thread_of(report, changes[i].pid, changes[i].tid);
         uint32_t whole = report_thread(report, row)->process, process = report_piece(report, whole);
         note_process_time(report_process(report, process), sched->ts_ns);
-        note_thread_time(report_thread(report, row), sched->ts_ns, sched->ts_ns);
+        note_thread_time(report_thread(report, row), sched->ts_ns, sched->ts_ns, sched->ts_ns);
         struct duration_edge edge = {
             .ts_ns = sched->ts_ns, .offset = sched->offset, .row = row, .sched = changes[i].change};
         edge.process = whole;
@@ -688,7 +687,7 @@ on_event(void *context, const struct fxt_event *event)
     uint32_t whole = report_thread(report, native)->process, process = report_piece(report, whole);
     note_process_time(report_process(report, process), event->ts_ns);
     int64_t end_ns = event->type == FXT_EVENT_DURATION_COMPLETE ? event->end_ns : event->ts_ns;
-    note_thread_time(report_thread(report, native), event, end_ns);
+    note_thread_time(report_thread(report, native), event->ts_ns, end_ns, fxt_event_seen_ns(event));
     bool instant = event->type == FXT_EVENT_INSTANT;
     /* Events about the trace hold for all of it, whatever the filter. */
     if (instant && event->category.id == STRING_TRACE) add_trace_event(report, event, process);
@@ -751,7 +750,7 @@ sample_wanted(void *context, const struct time_sample *sample)
     uint32_t native = thread_of(report, sample->pid, sample->tid);
     uint32_t process = report_piece(report, report_thread(report, native)->process);
     note_process_time(report_process(report, process), sample->ts_ns);
-    note_thread_time(report_thread(report, native), sample->ts_ns, sample->ts_ns);
+    note_thread_time(report_thread(report, native), sample->ts_ns, sample->ts_ns, sample->ts_ns);
     report->recorded[REPORT_SAMPLES] = true;
     return !report->exits_only && report_thread_wanted(report, native) && time_wanted(report, sample->ts_ns);
 }
