@@ -54,7 +54,7 @@ class TestScrub < Minitest::Test
     first, second, third = events.map { |event| event["args"] }
     second["0"] = second["0"].sub("***#***", "******")
     assert_equal [{ "command" => "***", "pid" => 42 },
-                  { "0" => "****** (*/order.rb:7)", "1" => "<main> (*/start.rb:1)", "n" => "I/O, and/or", "m" => -5 },
+                  { "0" => "****** (*/order.rb:7)", "1" => "<main> (*/start.rb:1)", "n" => "*/or", "m" => -5 },
                   { "at" => "*/y", "url" => "*/b" }],
                  [first, second, third]
     assert_equal [2, 3], events.drop(1).map { |event| event["ts"] }
@@ -72,18 +72,81 @@ class TestScrub < Minitest::Test
     end
   end
 
-  # What is in the parentheses of a label is a path, whatever it looks like; elsewhere, what looks like one is.
-  def test_paths_with_blanks_without_an_ending_and_in_brackets
-    { "Foo#run (two secrets/bin/runner:7)" => "Foo#run (*/runner:7)",
-      "block (2 levels) in <main> (/home/two secrets/app/user.rb:12)" => "block (2 levels) in <main> (*/user.rb:12)",
-      "Object#m0 ((eval at /home/two secrets/a.rb:3):1)" => "Object#m0 ((eval at */a.rb:3):1)",
-      "Rake.run (Rakefile:3)" => "Rake.run (Rakefile:3)",
-      "open #<File:/home/secrets/key>" => "open #<File:*/key>",
-      "Foo#bar (I/O)" => "Foo#bar (I/O)" }.each do |text, expected|
-      _, bytes = scrub(FxtBuilder.simple { |b| b.event(:instant, "app", text, ts: 1) })
-      assert_equal expected, JSON.parse(dump(bytes).lines.last)["name"]
-      refute_includes bytes, "secrets"
+  # The event's name if it is of this category, and its argument otherwise.
+  def scrubbed(text, category, argument = nil, type: :instant)
+    event = argument ? "x" : text
+    trace = FxtBuilder.simple { |b| b.event(type, category, event, ts: 1, args: argument ? { argument => text } : {}) }
+    _, bytes = scrub(trace)
+    JSON.parse(dump(bytes).lines.last).then { |found| argument ? found["args"][argument] : found["name"] }
+  end
+
+  # What is in the parentheses of a label is a path, whatever it looks like.
+  LABELS = {
+    "Foo#run (two secrets/bin/runner:7)" => "Foo#run (*/runner:7)",
+    "Foo#run (bin/rails:4)" => "Foo#run (*/rails:4)",
+    "block (2 levels) in <main> (/home/two secrets/app/user.rb:12)" => "block (2 levels) in <main> (*/user.rb:12)",
+    "<top (required)> (/secrets/a (1)/b.rb:1)" => "<top (required)> (*/b.rb:1)",
+    "Object#m0 ((eval at /home/two secrets/a.rb:3):1)" => "Object#m0 ((eval at */a.rb:3):1)",
+    "Kernel#require (<internal:/usr/secrets/core_ext/kernel_require.rb>:136)" =>
+      "Kernel#require (<internal:*/kernel_require.rb>:136)",
+    "Integer#times (<internal:numeric>:238)" => "Integer#times (<internal:numeric>:238)",
+    "Integer#/ (secrets/a.rb:1)" => "Integer#/ (*/a.rb:1)",
+    "Integer#/" => "Integer#/",
+    "App#GET /secrets/list (app.rb:3)" => "App#GET */list (app.rb:3)",
+    "Rake.run (Rakefile:3)" => "Rake.run (Rakefile:3)",
+    "Foo#bar (<cfunc>)" => "Foo#bar (<cfunc>)",
+    "Foo#bar (/home/secrets/...[7 bytes cut]" => "Foo#bar (*/...[7 bytes cut]",
+  }.freeze
+
+  def test_labels
+    LABELS.each do |text, expected|
+      assert_equal expected, scrubbed(text, "side_exit", "0"), text
+      assert_equal expected, scrubbed(text, "compile", "iseq"), text
+      assert_equal expected, scrubbed(text, "preempted"), text
+      assert_equal "#{expected} x12 < Foo#a (*/b:3) < 5 more frames",
+                   scrubbed("#{text} x12 < Foo#a (secret/b:3) < 5 more frames", "side_exit", "10+") if text.end_with?(")")
     end
+  end
+
+  def test_compilations_are_named_by_a_method_and_a_path
+    { "times@<internal:numeric>:257" => "times@<internal:numeric>:257", "/@my app/bin/rails:3" => "/@*/rails:3",
+      "block in <main>@/home/two secrets/a.rb:1" => "block in <main>@*/a.rb:1",
+      "bin/rails:3" => "*/rails:3" }.each do |text, expected|
+      assert_equal expected, scrubbed(text, "compile", type: :begin)
+    end
+  end
+
+  # What is before the last slash may be folders, with blanks in their names.
+  def test_any_other_text
+    { "open #<File:/home/two secrets/key>" => "open #<File:*/key>", "/home/two secrets/app/user.rb" => "*/user.rb",
+      "two secrets/bin/runner" => "*/runner", "GET /secrets/list" => "GET */list", "GET /list" => "GET /list",
+      "~/two secrets/x" => "*/x", "at ../secrets/x" => "at */x", "secrets/two words/" => "*/",
+      "http://user:secret@host/list?a" => "http:*/list?a", "100 %" => "100 %" }.each do |text, expected|
+      assert_equal expected, scrubbed(text, "marker")
+      assert_equal expected, scrubbed(text, "of another tool")
+      assert_equal expected, scrubbed(text, "marker", "at")
+    end
+  end
+
+  # A host may be called as a category is, and a service as an argument.
+  def test_words_of_the_schema_stay
+    trace = lambda do |host, service|
+      OurTrace.new.tap do |t|
+        args = { "host" => host, "service" => service, "unix_ns" => [:uint64, 1_795_696_725_000_000_000] }
+        t.extra << { type: :instant, cat: "trace", name: "host", ts: 8500, args: args }
+      end.build
+    end
+    (_, expected), (_, bytes) = scrub(trace["web-seven", "shop"]), scrub(trace["side_exit", "version"])
+    texts = ->(copy) { dump(copy).gsub(/\*{2,3}/, "*") }
+    assert_equal texts[expected], texts[bytes]
+    with_file(bytes) { |path| assert_equal 0, tool("check", "--strict", path).status }
+  end
+
+  def test_a_text_with_nul_bytes_is_searched_too
+    trace = FxtBuilder.simple { |b| b.event(:instant, "marker", "a\0 Acme \0b", ts: 1) }
+    _, bytes = scrub(trace, "--remove", "Acme")
+    refute_includes bytes, "Acme"
+    assert_includes bytes, "a\0 *** \0b"
   end
 
   def test_what_is_kept_on_request
@@ -104,18 +167,20 @@ class TestScrub < Minitest::Test
     assert_equal [%w[tooSecret], %w[web7]], [kept["--keep-command"], kept["--keep-host"]]
   end
 
-  def test_host_goes_and_its_time_and_service_stay
-    args = { "host" => "web7.shop.example", "unix_ns" => [:uint64, 1_795_696_725_000_000_000], "service" => "cart" }
+  def test_host_and_service_go_and_the_time_stays
+    args = { "host" => "web7.shop.example", "unix_ns" => [:uint64, 1_795_696_725_000_000_000], "service" => "cart",
+             "version" => "4.2" }
     trace = FxtBuilder.simple do |b|
       b.event(:instant, "trace", "host", ts: 2, args: args)
-      b.event(:instant, "app", "on web7.shop.example", ts: 3)
+      b.event(:instant, "app", "cart on web7.shop.example: 4.2", ts: 3)
     end
-    _, bytes = scrub(trace)
-    host, other = dump(bytes).lines.map { |line| JSON.parse(line) }
-    assert_equal({ "host" => "***", "unix_ns" => 1_795_696_725_000_000_000, "service" => "cart" }, host["args"])
-    assert_equal "on ***", other["name"]
-    _, bytes = scrub(trace, "--keep-host")
-    assert_includes bytes, "web7.shop.example"
+    found = ->(*options) { dump(scrub(trace, *options).last).lines.map { |line| JSON.parse(line) } }
+    host, other = found[]
+    assert_equal({ "host" => "***", "unix_ns" => 1_795_696_725_000_000_000, "service" => "***", "version" => "***" },
+                 host["args"])
+    assert_equal "*** on ***: 4.2", other["name"]
+    assert_equal ["web7.shop.example", "***", "***"], found["--keep-host"][0]["args"].values_at("host", "service", "version")
+    assert_equal ["***", "cart", "4.2"], found["--keep-service"][0]["args"].values_at("host", "service", "version")
   end
 
   def hosted(host, text)

@@ -85,18 +85,24 @@ frames_rest_text(const struct fxt_arg *rest, char buffer[REST_TEXT_BYTES], struc
     return true;
 }
 
+struct fxt_string
+frames_take_label(struct fxt_string *rest, uint32_t *run_out)
+{
+    const char *end = rest->ptr + rest->len, *label_end = end_of_label(rest->ptr, end);
+    struct fxt_string label = part(rest->ptr, label_end);
+    label.len = (uint32_t)(run_suffix(label, run_out) - label.ptr);
+    *rest = part(label_end == end ? end : label_end + 3, end);
+    return label;
+}
+
 void
 frames_of_rest(struct frames *frames, struct pool *pool, struct fxt_string rest)
 {
     frames->count = frames->left_out = 0;
-    const char *end = rest.ptr + rest.len;
-    for (const char *at = rest.ptr; at < end;) {
-        const char *label_end = end_of_label(at, end);
-        struct fxt_string text = part(at, label_end);
-        at = label_end == end ? end : label_end + 3;
-        if (at == end && more_frames(text, &frames->left_out)) break;
+    while (rest.len > 0) {
         struct frame frame;
-        text.len = (uint32_t)(run_suffix(text, &frame.run) - text.ptr);
+        struct fxt_string text = frames_take_label(&rest, &frame.run);
+        if (rest.len == 0 && more_frames(text, &frames->left_out)) break;
         frame.label = pool_id(pool, text);
         make_room(frames->list, frames->count, frames->capacity);
         frames->list[frames->count++] = frame;

@@ -25,6 +25,9 @@ struct frames {
 enum { REST_TEXT_BYTES = 40 };
 bool frames_rest_text(const struct fxt_arg *rest, char buffer[REST_TEXT_BYTES], struct fxt_string *text_out);
 
+/* Takes the first label off the text of such an argument. *run_out: how often it is repeated. */
+struct fxt_string frames_take_label(struct fxt_string *rest, uint32_t *run_out);
+
 /* Replaces the contents of `frames` by the frames of an argument "10+". A zeroed struct frames
  * is empty; free its list. */
 void frames_of_rest(struct frames *frames, struct pool *pool, struct fxt_string rest);

@@ -1,9 +1,11 @@
 /* scrub_text.c - see scrub_text.h */
-#define _GNU_SOURCE /* memmem */
+#define _GNU_SOURCE /* memmem, memrchr, REG_STARTEND */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/frames.h"
+#include "analysis/label.h"
 #include "analysis/scrub_text.h"
 #include "base/xalloc.h"
 
@@ -87,6 +89,7 @@ remove_secrets(const struct scrub *scrub, char *text, size_t len)
     return len;
 }
 
+/* A text may contain NUL. */
 static size_t
 remove_matches(struct scrub *scrub, char *text, size_t len)
 {
@@ -106,89 +109,128 @@ remove_matches(struct scrub *scrub, char *text, size_t len)
     return len;
 }
 
-/* What separates a path from the text around it. */
-static bool
-path_char_p(char c)
+/* --- paths ------------------------------------------------------------------------------------------------------- */
+
+static void
+put(struct scrub *scrub, const char *from, const char *to)
 {
-    return !isspace((unsigned char)c) && strchr("()<>'\"`,;=|", c) == NULL;
+    memcpy(scrub->result + scrub->result_len, from, (size_t)(to - from));
+    scrub->result_len += (size_t)(to - from);
 }
 
-/* A path is absolute, or begins with a dot or ~, or its last part has an ending: app/models/user.rb, not I/O. */
-static bool
-path_p(const char *word, size_t bytes, size_t last)
+/* Puts a star instead of what is before the last slash. */
+static void
+put_shortened(struct scrub *scrub, const char *from, const char *to)
 {
-    if (word[0] == '/' || word[0] == '~' || word[0] == '.') return true;
-    const char *dot = memchr(word + last, '.', bytes - last);
-    return dot != NULL && dot + 1 < word + bytes && isalnum((unsigned char)dot[1]);
-}
-
-/* Where the place of a label begins: "Foo#bar (two words/bin/runner:7)", "block (2 levels) in f (x.rb:1)". `len`: it
- * has none. */
-static size_t
-place_of_label(const char *text, size_t len)
-{
-    static const char levels[] = " levels) ", eval_at[] = "(eval at ";
-    size_t digits = 0;
-    while (digits + 1 < len && isdigit((unsigned char)text[len - 2 - digits])) digits++;
-    if (digits == 0 || text[len - 1] != ')' || len < digits + 2 || text[len - 2 - digits] != ':') return len;
-    for (size_t at = 0; at + 2 < len; at++) {
-        if (text[at] != ' ' || text[at + 1] != '(') continue;
-        size_t place = at + 2, number = strspn(text + place, "0123456789");
-        if (number > 0 && strncmp(text + place + number, levels, strlen(levels)) == 0) continue;
-        if (strncmp(text + place, eval_at, strlen(eval_at)) == 0) place += strlen(eval_at);
-        return place;
+    const char *slash = to > from ? memrchr(from, '/', (size_t)(to - from)) : NULL;
+    if (slash != NULL && slash > from) {
+        scrub->result[scrub->result_len++] = '*';
+        from = slash;
     }
-    return len;
+    put(scrub, from, to);
 }
 
-/* A star for the folders of a path, which lies from `from` on and ends with the text. Returns the new length. */
-static size_t
-shorten_path(char *text, size_t len, size_t from)
+/* All of it is a path, whatever it looks like; the path of an eval or of Ruby's own code is inside of something. */
+static void
+put_path(struct scrub *scrub, const char *from, const char *to)
 {
-    const char *slash = from < len ? memrchr(text + from, '/', len - from) : NULL;
-    if (slash == NULL || slash == text + from) return len;
-    size_t last = (size_t)(slash - text);
-    text[from] = '*';
-    memmove(text + from + 1, text + last, len - last + 1);
-    return len - (last - from - 1);
+    static const char *const before[] = {"(eval at ", "<internal:"};
+    for (unsigned i = 0; i < sizeof before / sizeof before[0]; i++) {
+        size_t bytes = strlen(before[i]);
+        for (; (size_t)(to - from) > bytes && memcmp(from, before[i], bytes) == 0; from += bytes)
+            put(scrub, from, from + bytes);
+    }
+    put_shortened(scrub, from, to);
 }
 
-static size_t
-shorten_paths(char *text, size_t len)
+/* Any text may have paths in it, with blanks in their folders: "#<File:/home/two words/key>". A path ends at the last
+ * slash, or behind it. It begins at the first one if that is no part of a word, and else with the text. */
+static void
+put_free(struct scrub *scrub, const char *from, const char *to)
 {
-    len = shorten_path(text, len, place_of_label(text, len));
-    for (size_t at = 0; at < len;) {
-        size_t end = at;
-        while (end < len && path_char_p(text[end])) end++;
-        const char *root = memmem(text + at, end - at, ":/", 2); /* #<File:/home/me> */
-        if (root != NULL) at = (size_t)(root + 1 - text);
-        const char *slash = memrchr(text + at, '/', end - at);
-        size_t last = slash != NULL ? (size_t)(slash - text) : at;
-        if (last > at && path_p(text + at, end - at, last + 1 - at)) {
-            text[at] = '*';
-            memmove(text + at + 1, text + last, len - last + 1);
-            len -= last - at - 1;
-            end -= last - at - 1;
+    const char *slash = to > from ? memchr(from, '/', (size_t)(to - from)) : NULL, *begin = slash;
+    while (begin != NULL && begin > from && strchr("~.*", begin[-1]) != NULL) begin--;
+    bool alone = begin == NULL || begin == from || strchr(" \t\r\n([{<'\"`=:,;|", begin[-1]) != NULL;
+    if (!alone) begin = from;
+    if (begin != NULL) put(scrub, from, begin);
+    put_shortened(scrub, begin != NULL ? begin : from, to);
+}
+
+/* The method `/` is no path. */
+static void
+put_method(struct scrub *scrub, const char *from, const char *to)
+{
+    bool slash = to > from && to[-1] == '/' && (to - from == 1 || to[-2] == '#' || to[-2] == '.');
+    put_free(scrub, from, slash ? to - 1 : to);
+    if (slash) put(scrub, to - 1, to);
+}
+
+static void
+put_labels(struct scrub *scrub, struct fxt_string labels)
+{
+    const char *at = labels.ptr, *end = labels.ptr + labels.len;
+    while (at < end) {
+        uint32_t run;
+        struct fxt_string rest = {.ptr = at, .len = (uint32_t)(end - at)}, label = frames_take_label(&rest, &run);
+        struct label_parts parts = label_parts(label);
+        bool place = parts.path.len > 0;
+        const char *label_end = label.ptr + label.len, *method_end = place ? label.ptr + parts.method.len : label_end;
+        put_method(scrub, label.ptr, method_end);
+        if (place) {
+            const char *path_end = parts.path.ptr + parts.path.len;
+            put(scrub, method_end, parts.path.ptr);
+            put_path(scrub, parts.path.ptr, path_end);
+            put(scrub, path_end, label_end);
         }
-        at = end + 1;
+        put(scrub, label_end, rest.ptr); /* " x2 < " */
+        at = rest.ptr;
     }
-    return len;
+}
+
+static void
+put_compilation(struct scrub *scrub, const char *from, const char *to)
+{
+    const char *at = memchr(from, '@', (size_t)(to - from));
+    if (at != NULL) put_method(scrub, from, at++);
+    if (at != NULL) put(scrub, at - 1, at);
+    put_path(scrub, at != NULL ? at : from, to);
+}
+
+static void
+put_text(struct scrub *scrub, enum scrub_role role, const char *text, size_t len)
+{
+    switch (scrub->keep[SCRUB_PATH] ? SCRUB_ROLES : role) {
+      case SCRUB_LABEL: put_labels(scrub, (struct fxt_string){.ptr = text, .len = (uint32_t)len}); break;
+      case SCRUB_COMPILATION: put_compilation(scrub, text, text + len); break;
+      case SCRUB_PATH: put_path(scrub, text, text + len); break;
+      case SCRUB_ROLES: put(scrub, text, text + len); break;
+      default: put_free(scrub, text, text + len); break;
+    }
 }
 
 struct fxt_string
-scrub_text(struct scrub *scrub, struct fxt_string text)
+scrub_text(struct scrub *scrub, enum scrub_role role, struct fxt_string text)
 {
+    if (role == SCRUB_WORD) return text;
     if (scrub->capacity < (size_t)text.len + 1) {
         scrub->capacity = 2 * ((size_t)text.len + 1);
         scrub->text = xrealloc(scrub->text, scrub->capacity, 1);
+        scrub->result = xrealloc(scrub->result, scrub->capacity, 1);
     }
-    memcpy(scrub->text, text.ptr, text.len);
-    scrub->text[text.len] = '\0';
-    size_t len = remove_secrets(scrub, scrub->text, text.len);
-    len = remove_matches(scrub, scrub->text, len);
-    if (!scrub->keep_paths) len = shorten_paths(scrub->text, len);
-    scrub->changed += len != text.len || memcmp(scrub->text, text.ptr, len) != 0;
-    return (struct fxt_string){.ptr = scrub->text, .len = (uint32_t)len};
+    size_t len = text.len;
+    scrub->result_len = 0;
+    memcpy(scrub->text, text.ptr, len);
+    scrub->text[len] = '\0';
+    if (role >= SCRUB_COMMAND && !scrub->keep[role]) {
+        scrub->result_len = cover(scrub->result, len);
+    }
+    else {
+        len = remove_secrets(scrub, scrub->text, len);
+        len = remove_matches(scrub, scrub->text, len);
+        put_text(scrub, role, scrub->text, len);
+    }
+    scrub->changed += scrub->result_len != text.len || memcmp(scrub->result, text.ptr, text.len) != 0;
+    return (struct fxt_string){.ptr = scrub->result, .len = (uint32_t)scrub->result_len};
 }
 
 void
@@ -198,4 +240,5 @@ scrub_free(struct scrub *scrub)
     scrub_forget_secrets(scrub);
     free(scrub->secrets);
     free(scrub->text);
+    free(scrub->result);
 }

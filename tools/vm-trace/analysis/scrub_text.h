@@ -2,12 +2,14 @@
 #define SCRUB_TEXT_H
 /* scrub_text.h - what `vm-trace scrub` removes from a text. A text never gets longer, and scrubbing it again changes
  * nothing. */
+#include "analysis/scrub_role.h"
 #include "base/pattern.h"
+#include "base/pool.h"
 
 enum { SCRUB_PATTERNS_MAX = 32 };
 
 struct scrub {
-    bool keep_paths;
+    bool keep[SCRUB_ROLES]; /* SCRUB_PATH: the folders of all paths */
     struct pattern *patterns[SCRUB_PATTERNS_MAX];
     unsigned pattern_count;
     struct scrub_secret {
@@ -15,8 +17,8 @@ struct scrub {
         bool word; /* not as a part of a longer word */
     } *secrets;
     uint32_t secret_count, secret_capacity;
-    char *text;     /* the last result */
-    size_t capacity;
+    char *text, *result; /* the last one */
+    size_t result_len, capacity;
     uint64_t changed; /* texts */
     uint64_t given_up; /* of these: a search took too long, so all of the text was removed */
 };
@@ -28,8 +30,9 @@ const char *scrub_add_pattern(struct scrub *scrub, const char *pattern);
 void scrub_add_secret(struct scrub *scrub, struct fxt_string text, bool word);
 /* Before another trace. */
 void scrub_forget_secrets(struct scrub *scrub);
-/* Removes secrets; what patterns match; and the folders of paths, which become a star. Valid until the next call. */
-struct fxt_string scrub_text(struct scrub *scrub, struct fxt_string text);
+/* Removes secrets; what patterns match; and the folders of paths, which become a star. What a command line, a host or a
+ * service is called becomes stars, and a word of the schema stays. Valid until the next call. */
+struct fxt_string scrub_text(struct scrub *scrub, enum scrub_role role, struct fxt_string text);
 void scrub_free(struct scrub *scrub);
 
 #endif

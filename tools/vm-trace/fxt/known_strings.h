@@ -62,6 +62,7 @@ enum known_string {
 #define KNOWN_STRING_NUMBER(name, text) STRING_##name,
     KNOWN_STRINGS(KNOWN_STRING_NUMBER)
 #undef KNOWN_STRING_NUMBER
+    KNOWN_STRINGS_END
 };
 
 #endif

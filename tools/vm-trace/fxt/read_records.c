@@ -65,6 +65,12 @@ reader_budget(struct reader *reader)
     return &reader->budget;
 }
 
+struct fxt_string
+reader_string(const struct reader *reader, unsigned index)
+{
+    return pool_string(reader->pool, provider_string(reader->current, index));
+}
+
 void
 reader_begin_ring(struct reader *reader)
 {

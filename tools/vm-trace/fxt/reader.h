@@ -197,6 +197,9 @@ struct reader;
 struct reader *reader_new(size_t limit_bytes);
 void reader_free(struct reader *reader);
 struct pool *reader_pool(struct reader *reader);
+/* The string that the provider of the current record has defined at this index (below FXT_STRING_INDEXES); with
+ * STRING_NONE as its id if there is none. */
+struct fxt_string reader_string(const struct reader *reader, unsigned index);
 /* For users of the reader whose own tables share its limit. */
 struct budget *reader_budget(struct reader *reader);
 /* Reports once that the budget is used up, and stops reading. */

@@ -20,7 +20,6 @@
 #include "fxt/record_rewrite.h"
 
 static const char *out_path, *compression = "gzip";
-static bool keep_command, keep_host;
 static struct scrub scrub;
 
 static bool
@@ -36,12 +35,14 @@ take_compression(const struct cli_option *option, const char *text)
 
 struct scrubbing {
     struct record_copy *copy; /* NULL: the result is being verified */
-    uint64_t records, left_out, unclean;
-    uint8_t room[FXT_RECORD_MAX_WORDS * FXT_WORD_BYTES + FXT_WORD_BYTES];
+    struct reader *reader;
+    struct record_rewriter *rewriter;
+    struct map clean; /* number of a string and its role -> number of what is written instead */
+    uint64_t records, left_out, fields_left_out, definitions, unclean;
 };
 
 static struct {
-    uint64_t changed, records, left_out; /* of all traces */
+    uint64_t changed, records, left_out, fields_left_out; /* of all traces */
 } sums;
 
 static bool
@@ -55,29 +56,46 @@ take_pattern(const struct cli_option *option, const char *text)
 
 /* --- what is secret -------------------------------------------------------------------------------------------- */
 
-/* The command line and the host's name, wherever they are. */
+/* The command line, and what the host and the service are called, wherever they are. */
 static void
 find_secrets(void *context, const struct fxt_event *event)
 {
     (void)context;
     for (unsigned i = 0; i < event->arg_count; i++) {
         const struct fxt_arg *arg = &event->args[i];
-        bool secret = (arg->name.id == STRING_COMMAND && !keep_command) || (arg->name.id == STRING_HOST && !keep_host);
-        if (secret && arg->type == FXT_ARG_STRING && event->category.id == STRING_TRACE)
-            scrub_add_secret(&scrub, arg->string, arg->name.id == STRING_HOST);
+        if (arg->type != FXT_ARG_STRING) continue;
+        enum scrub_role role = scrub_role_of_value(event->category, arg->name, arg->string);
+        bool version = role == SCRUB_SERVICE && arg->name.id != STRING_SERVICE; /* may be any number */
+        if (role >= SCRUB_COMMAND && !scrub.keep[role] && !version)
+            scrub_add_secret(&scrub, arg->string, role != SCRUB_COMMAND);
     }
 }
 
 /* --- the copy ------------------------------------------------------------------------------------------------------ */
 
+/* A text that the pool has is scrubbed once in each role. */
 static struct fxt_string
-rewrite_text(void *context, struct fxt_string text)
+rewrite_text(void *context, const struct text_use *use, struct fxt_string text)
 {
-    (void)context;
-    return scrub_text(&scrub, text);
+    struct scrubbing *scrubbing = context;
+    struct pool *pool = reader_pool(scrubbing->reader);
+    enum scrub_role role = scrub_role_of(use, text);
+    uint64_t key = (uint64_t)text.id * SCRUB_ROLES + role;
+    uint32_t known = text.id == STRING_NONE ? MAP_NONE : map_get(&scrubbing->clean, key);
+    if (known != MAP_NONE) return pool_string(pool, known);
+    struct fxt_string clean = scrub_text(&scrub, role, text);
+    if (text.id == STRING_NONE) return clean;
+    known = pool_intern(pool, clean.ptr, clean.len);
+    map_set_within(reader_budget(scrubbing->reader), &scrubbing->clean, key, known);
+    return pool_string(pool, known);
 }
 
-static const struct text_rewriter rewriter = {.rewrite = rewrite_text};
+static void
+on_definition(void *context, const struct fxt_record *definition)
+{
+    struct scrubbing *scrubbing = context;
+    if (scrubbing->copy != NULL) record_copy_define(scrubbing->copy, definition);
+}
 
 static void
 on_record(void *context, const struct fxt_record *record)
@@ -85,8 +103,12 @@ on_record(void *context, const struct fxt_record *record)
     struct scrubbing *scrubbing = context;
     struct fxt_record rewritten;
     if (fxt_padding_p(record->header)) return;
+    if (record->type == FXT_RECORD_STRING) {
+        scrubbing->definitions++;
+        return;
+    }
     scrubbing->records++;
-    if (!record_rewrite(&rewriter, record, scrubbing->room, &rewritten)) {
+    if (!record_rewrite(scrubbing->rewriter, record, &rewritten)) {
         scrubbing->left_out++;
         return;
     }
@@ -104,24 +126,37 @@ on_record(void *context, const struct fxt_record *record)
 }
 
 static enum status
-read_once(const struct options *options, char *file, struct fxt_visitor *visitor)
+read_once(const struct options *options, char *file, struct fxt_visitor *visitor, struct scrubbing *scrubbing)
 {
     struct reader *reader = reader_new(options->memory_bytes);
+    if (scrubbing != NULL) {
+        const struct text_rewriter texts = {scrubbing, rewrite_text, on_definition};
+        scrubbing->reader = reader;
+        scrubbing->rewriter = record_rewriter_new(reader, &texts);
+    }
     enum status status = read_files(reader, options->max_faults, 1, &file, visitor, NULL);
+    if (scrubbing != NULL) {
+        scrubbing->fields_left_out = record_rewriter_fields_left_out(scrubbing->rewriter);
+        scrubbing->unclean += record_rewriter_definitions(scrubbing->rewriter) != scrubbing->definitions;
+        record_rewriter_free(scrubbing->rewriter);
+        map_free(&scrubbing->clean);
+    }
     reader_free(reader);
     return status;
 }
 
-/* Reads a copy. Returns whether there is nothing in it to remove. */
+/* Reads a copy. Returns whether there is nothing in it to remove: scrubbed again, its texts and its records are the same,
+ * and it defines no other strings than those that its records need. */
 static bool
 clean_p(const struct options *options, const char *copy)
 {
-    static struct scrubbing scrubbing;
+    struct scrubbing scrubbing = {.copy = NULL};
     struct fxt_visitor visitor = {.context = &scrubbing, .record = on_record};
-    scrubbing.copy = NULL;
-    scrubbing.records = scrubbing.left_out = scrubbing.unclean = 0;
-    enum status status = read_once(options, (char *)copy, &visitor);
-    return scrubbing.unclean + scrubbing.left_out == 0 && status < STATUS_CANNOT_READ;
+    uint64_t changed = scrub.changed;
+    enum status status = read_once(options, (char *)copy, &visitor, &scrubbing);
+    uint64_t left = scrub.changed - changed + scrubbing.unclean + scrubbing.left_out + scrubbing.fields_left_out;
+    scrub.changed = changed;
+    return left == 0 && status < STATUS_CANNOT_READ;
 }
 
 /* The first reading finds what is secret. The second one reports faults. */
@@ -132,12 +167,11 @@ find_all_secrets(const struct options *options, char *file)
     struct options quiet = *options;
     quiet.max_faults = 0;
     scrub_forget_secrets(&scrub);
-    if (keep_command && keep_host) return;
     int kept = dup(STDERR_FILENO);
     FILE *null = fopen("/dev/null", "w");
     fflush(stderr);
     if (null != NULL) dup2(fileno(null), STDERR_FILENO);
-    read_once(&quiet, file, &secrets);
+    read_once(&quiet, file, &secrets, NULL);
     fflush(stderr);
     dup2(kept, STDERR_FILENO);
     close(kept);
@@ -148,7 +182,7 @@ find_all_secrets(const struct options *options, char *file)
 static enum status
 scrub_file(const struct options *options, char *file, const char *out)
 {
-    static struct scrubbing scrubbing;
+    struct scrubbing scrubbing = {.copy = NULL};
     struct fxt_visitor records = {.context = &scrubbing, .record = on_record};
     struct output output;
     struct stat there;
@@ -157,11 +191,12 @@ scrub_file(const struct options *options, char *file, const char *out)
         return STATUS_USAGE;
     }
     if (!output_open(&output, OUTPUT_BINARY, out, 1, &file)) return STATUS_CANNOT_READ;
-    scrubbing = (struct scrubbing){.copy = record_copy_new(output.file, true)};
-    enum status status = read_once(options, file, &records);
+    scrubbing.copy = record_copy_new(output.file, true);
+    enum status status = read_once(options, file, &records, &scrubbing);
     record_copy_free(scrubbing.copy);
     sums.records += scrubbing.records - scrubbing.left_out;
     sums.left_out += scrubbing.left_out;
+    sums.fields_left_out += scrubbing.fields_left_out;
     sums.changed = scrub.changed;
     if (output_complete(&output) && status < STATUS_USAGE && !clean_p(options, output.temporary)) {
         file_message(out, "is not written: something that was to be removed was found in what would be in it");
@@ -182,6 +217,8 @@ print_sums(void)
         fprintf(stderr, "; %" PRIu64 " records are left out: damaged, or of a kind that may hold texts anywhere",
                 sums.left_out);
     }
+    if (sums.fields_left_out > 0)
+        fprintf(stderr, "; %" PRIu64 " fields of packets are left out: they are not known", sums.fields_left_out);
     fputs("; the result was read again, and nothing was left to remove\n", stderr);
 }
 
@@ -216,7 +253,7 @@ name_of_copy(const char *file)
     int ending_bytes = pid_bytes > 0 ? 5 + pid_bytes : 4;
     for (uint32_t salt = 0;; salt++) {
         struct fxt_string whole = {.ptr = name, .len = (uint32_t)(ending - name)};
-        struct fxt_string clean = scrub_text(&scrub, whole);
+        struct fxt_string clean = scrub_text(&scrub, SCRUB_FREE, whole);
         char distinct[8] = "";
         if (salt > 0) snprintf(distinct, sizeof distinct, "-%04x", (unsigned)(hash_of(name, salt) & 0xffff));
         char *path = xformat("%s/%.*s%s%.*s%s", out_path, (int)clean.len, clean.ptr, distinct, ending_bytes, ending,
@@ -322,9 +359,11 @@ static const struct cli_option scrub_options[] = {
     CLI_OPTION("compress", 'z', "HOW", "copies in a folder: gzip (default), zstd or none", take_compression, NULL),
     CLI_OPTION("remove", 'r', "REGEX", "also remove what this regular expression (of Perl) matches, in\n"
                "all names and texts: 'Acme[A-Za-z]*'; can be repeated", take_pattern, NULL),
-    CLI_OPTION("keep-paths", 0, NULL, "keep the folders of paths", NULL, &scrub.keep_paths),
-    CLI_OPTION("keep-command", 0, NULL, "keep the command line", NULL, &keep_command),
-    CLI_OPTION("keep-host", 0, NULL, "keep the host's name", NULL, &keep_host),
+    CLI_OPTION("keep-paths", 0, NULL, "keep the folders of paths", NULL, &scrub.keep[SCRUB_PATH]),
+    CLI_OPTION("keep-command", 0, NULL, "keep the command line", NULL, &scrub.keep[SCRUB_COMMAND]),
+    CLI_OPTION("keep-host", 0, NULL, "keep the host's name", NULL, &scrub.keep[SCRUB_HOST]),
+    CLI_OPTION("keep-service", 0, NULL, "keep the name and the version of the service", NULL,
+               &scrub.keep[SCRUB_SERVICE]),
     OPTION_MAX_FAULTS,
     OPTION_MEMORY,
     {0},
@@ -335,10 +374,12 @@ const struct command command_scrub = {
     .purpose = "remove command line, host, paths and names before a trace is shared",
     .arguments = "-o OUT FILE|FOLDER",
     .help =
-        "Writes a copy of a trace without the command line, the host's name and the folders of\n"
-        "paths (/home/me/app/user.rb becomes */user.rb), and without what --remove matches. What\n"
-        "is removed becomes up to three stars. Names of methods, classes and threads, texts of\n"
-        "markers and addresses stay, unless --remove matches them. Times and counts stay.\n"
+        "Writes a copy of a trace without the command line, the names of host and service and the\n"
+        "folders of paths (/home/me/app/user.rb becomes */user.rb), and without what --remove\n"
+        "matches. What is removed becomes up to three stars. What a text is decides, not what it\n"
+        "looks like: the place of a frame is a path, and in other texts a path ends at the last\n"
+        "slash. Names of files, methods, classes and threads, texts of markers and addresses stay,\n"
+        "unless --remove matches them. Times and counts stay.\n"
         "The result is read again before it gets its name: if something to remove is found in it,\n"
         "there is none, and the exit status is 3. Records that cannot be searched are left out, and\n"
         "counted.\n"
