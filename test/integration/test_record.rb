@@ -275,6 +275,91 @@ class TestRecord < Integration::Test
     assert_equal [0, 0], found.map { |marks, _| marks.min }
   end
 
+  # Runs until its trace is off, or for so long that a test has failed, and says which it was.
+  UNTIL_OFF = <<~'RUBY'
+    on = -> { RubyVM::Trace.status[:on] }
+    File.write("ready", "")
+    Integer(ARGV[0] || 0).times { break if on.(); sleep 0.01 }
+    12_000.times { break unless on.(); sleep 0.01 }
+    File.write("found", on.() ? "on" : "off")
+  RUBY
+
+  # What a shell starts in the background, and leaves.
+  def launcher(*arguments) = ["sh", "-c", "#{RUBY} --disable=gems script.rb #{arguments.join} > out 2>&1 & exit 5"]
+
+  def test_a_duration_ends_traces_of_what_a_launcher_left
+    script(UNTIL_OFF)
+    result = record(*launcher, options: %w[--duration=700ms])
+    assert_equal 5, result.status.exitstatus
+    assert_match(/^vm-trace: the command has ended; what it started is recorded until Ctrl-C at the latest$/, result.err)
+    wait_for(path("found"))
+    assert_equal ["off", 1], [File.read(path("found")), result.traces.size]
+  end
+
+  # It has begun before the time has come; whether it has is not asserted.
+  def test_a_delay_begins_traces_of_what_a_launcher_left
+    script(UNTIL_OFF)
+    record(*launcher(3000), options: %w[--delay=700ms --duration=500ms], ended: false)
+    wait_for(path("found"))
+    assert_equal ["off", 1], [File.read(path("found")), Dir[path("traces/*.fxt")].size]
+  end
+
+  def test_an_interrupt_ends_traces_of_what_a_launcher_left
+    script(UNTIL_OFF)
+    reader, writer = IO.pipe
+    pid = Process.spawn(ENVIRONMENT, Trace::TOOL, "record", "-o", "traces", "--duration=1000", *launcher, chdir: dir,
+                        err: writer)
+    writer.close
+    assert_match(/the command has ended/, reader.gets)
+    wait_for(path("ready"))
+    Process.kill(:INT, pid)
+    rest = Thread.new { reader.read }
+    assert_equal 5, Process.wait2(pid).last.exitstatus
+    rest.join
+    wait_for(path("found"))
+    assert_equal ["off", 1], [File.read(path("found")), traces.size]
+  end
+
+  # Also one that it becomes after the time is over, whose environment asks for a trace.
+  def test_a_duration_is_over_for_the_next_program_of_a_process
+    script(UNTIL_OFF)
+    script(UNTIL_OFF + "exec #{RUBY.inspect}, '--disable=gems', 'script.rb'\n", "first.rb")
+    result = record(RUBY, "--disable=gems", "first.rb", options: %w[--duration=500ms], ended: false)
+    assert_equal 0, result.status.exitstatus, result.err
+    assert_equal "off", File.read(path("found"))
+    refute_match(/not started|does not listen/, result.err)
+  end
+
+  def test_a_program_that_ends_its_trace_or_is_no_ruby_any_more
+    result = record(RUBY, "--disable=gems", "-e", "exec 'sleep', '1'", options: %w[--duration=100ms -q], ended: false)
+    assert_equal ["", 0], [result.err, result.status.exitstatus]
+  end
+
+  def test_streams_that_do_not_exist
+    list = "there is no stream"
+    { "bogus" => /\Avm-trace: --vm-trace: #{list} bogus; streams and presets are: exits, .*, full$/,
+      "gc,exit" => /\Avm-trace: --vm-trace: #{list} exit; did you mean exits\?$/,
+      "thread:min=5ms" => /\Avm-trace: --vm-trace: #{list} thread; did you mean threads\?$/,
+      "gc," => /\Avm-trace: --vm-trace takes names of streams with commas between them, not gc,$/,
+      "exits:foo=3" => /\Avm-trace: record: --vm-trace: exits takes rate=N, .*, not "foo=3"$/,
+      "samples:1ms,9" => /\Avm-trace: record: --vm-trace: samples takes .*, not "9"$/ }.each do |streams, message|
+      result = record(RUBY, "-e", "puts 1", options: ["--vm-trace=#{streams}"])
+      assert_equal ["", 2], [result.out, result.status.exitstatus], streams
+      assert_match(message, result.err)
+      refute_path_exists path("traces")
+    end
+    result = record("sh", "-c", "echo 1", options: ["--vm-trace=bogus"])
+    assert_equal ["", 2], [result.out, result.status.exitstatus]
+  end
+
+  # The tool has a list of its own.
+  def test_the_tool_knows_the_streams_of_ruby
+    ruby = Open3.capture2e(RUBY, "--vm-trace=zzzzzzzz", "--version").first
+    expected = ruby[/streams are: (.*);/, 1].split(", ") + ruby[/presets are: (.*)$/, 1].split(", ")
+    tool = record("true", options: ["--vm-trace=zzzzzzzz"]).err
+    assert_equal expected, tool[/streams and presets are: (.*)$/, 1].split(", ")
+  end
+
   def test_a_program_that_runs
     beside(LOOP.sub("foo until") { "(foo; sleep 0.001) until" }) do |pid, _|
       out, err, status = Open3.capture3(ENVIRONMENT, Trace::TOOL, "record", "-o", "traces", "--pid=#{pid}",

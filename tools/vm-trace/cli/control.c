@@ -52,32 +52,40 @@ read_whole(const char *path, size_t *bytes_out)
     return text;
 }
 
-/* Returns the variable in the program's initial environment; malloc'ed. Prints a message and
- * returns NULL if it is missing. */
-static char *
-find_variable(const char *pid)
+char *
+control_variable_of(const char *pid)
 {
     char path[64];
     size_t bytes, name = sizeof variable - 1;
     snprintf(path, sizeof path, "/proc/%s/environ", pid);
-    char *environment = read_whole(path, &bytes);
-    if (environment == NULL && (errno == ENOENT || errno == ESRCH)) { /* ESRCH: it has just ended */
-        fprintf(stderr, "vm-trace: no process %s\n", pid);
-        return NULL;
-    }
-    if (environment == NULL) {
-        bool other = errno == EACCES || errno == EPERM;
-        fprintf(stderr, "vm-trace: process %s%s: %s: %s\n", pid, other ? " belongs to another user" : "", path,
-                strerror(errno));
-        return NULL;
-    }
-    char *found = NULL;
+    char *environment = read_whole(path, &bytes), *found = NULL;
+    if (environment == NULL) return NULL;
     for (const char *at = environment; at < environment + bytes; at += strlen(at) + 1) {
         if (strncmp(at, variable, name) != 0 || at[name] != '=') continue;
         found = xformat("%s", at + name + 1);
         break;
     }
     free(environment);
+    errno = 0;
+    return found;
+}
+
+/* The same. Prints a message and returns NULL if it is missing. */
+static char *
+find_variable(const char *pid)
+{
+    char *found = control_variable_of(pid);
+    int error = found == NULL ? errno : 0;
+    if (error == ENOENT || error == ESRCH) { /* ESRCH: it has just ended */
+        fprintf(stderr, "vm-trace: no process %s\n", pid);
+        return NULL;
+    }
+    if (error != 0) {
+        bool other = error == EACCES || error == EPERM;
+        fprintf(stderr, "vm-trace: process %s%s: /proc/%s/environ: %s\n", pid,
+                other ? " belongs to another user" : "", pid, strerror(error));
+        return NULL;
+    }
     const char *own = getenv(variable); /* a program that sets its title may overwrite its environment */
     if (found == NULL && own != NULL && *own != '\0') found = xformat("%s", own);
     if (found == NULL) {

@@ -5,10 +5,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/hash_index.h"
+#include "base/redirect.h"
 #include "base/xalloc.h"
 #include "cli/control.h"
 #include "cli/program_window.h"
@@ -37,30 +42,63 @@ program_window_open(struct program_window *window, const struct trace_folder *fo
     return true;
 }
 
-static bool
-requested_p(const struct program_window *window, uint64_t pid, bool to_stop)
+/* The pid in the name of a socket; NULL: it is none. */
+static const char *
+socket_pid(const char *name)
 {
-    for (uint32_t i = to_stop ? window->first_to_stop : 0; i < window->requested_count; i++) {
-        if (window->requested[i] == pid) return true;
-    }
-    return false;
+    const size_t bytes = sizeof CONTROL_SOCKET - 1;
+    return strncmp(name, CONTROL_SOCKET, bytes) == 0 && control_pid_p(name + bytes) ? name + bytes : NULL;
 }
 
-static void
-send_request(struct program_window *window, uint64_t pid, bool to_stop)
+static struct window_request *
+request_of(struct program_window *window, uint64_t key, bool to_stop)
 {
-    char text[24];
-    struct control_request request = {.bytes = 0};
-    make_room(window->requested, window->requested_count, window->requested_capacity);
-    window->requested[window->requested_count++] = pid;
-    if (kill((pid_t)pid, 0) != 0) return; /* a socket that was left behind */
-    snprintf(text, sizeof text, "%llu", (unsigned long long)pid);
-    control_word(&request, to_stop ? "stop" : "start");
-    if (!to_stop) {
-        control_pair(&request, "streams", window->streams);
-        control_pair(&request, "file", window->pattern);
+    for (uint32_t i = 0; i < window->request_count; i++) {
+        struct window_request *request = &window->requests[i];
+        if (request->key == key && request->to_stop == to_stop) return request;
     }
-    control_send(&request, text, CONTROL_TIMEOUT_S, NULL);
+    make_room(window->requests, window->request_count, window->request_capacity);
+    window->requests[window->request_count] = (struct window_request){.key = key, .to_stop = to_stop};
+    return &window->requests[window->request_count++];
+}
+
+/* False: nobody listens there, such as what a Ruby has become that executed another program. */
+static bool
+listens_p(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = strlen(path) < sizeof address.sun_path ? socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0) : -1;
+    if (fd < 0) return false;
+    strcpy(address.sun_path, path);
+    bool listens = connect(fd, (struct sockaddr *)&address, sizeof address) == 0;
+    close(fd);
+    return listens;
+}
+
+/* A process that executes another Ruby keeps its pid, and gets another socket. A Ruby listens before it has begun a
+ * trace that its environment asks for: so it is asked again, and only the last answer is shown. */
+static void
+send_request(struct program_window *window, const char *pid, const char *path, bool to_stop)
+{
+    enum { TRIES = 50 };
+    struct stat st;
+    struct control_request words = {.bytes = 0};
+    if (stat(path, &st) != 0) return;
+    uint64_t time_ns = (uint64_t)st.st_ctim.tv_sec * 1000000000 + (uint64_t)st.st_ctim.tv_nsec;
+    uint64_t key = mix64(strtoull(pid, NULL, 10)) ^ mix64(st.st_ino) ^ time_ns;
+    struct window_request *request = request_of(window, key, to_stop);
+    if (request->tries == TRIES || !listens_p(path)) return;
+    control_word(&words, to_stop ? "stop" : "start");
+    if (!to_stop) {
+        control_pair(&words, "streams", window->streams);
+        control_pair(&words, "file", window->pattern);
+    }
+    bool last = ++request->tries == TRIES;
+    struct redirected errors = {0};
+    if (!last) errors = redirect_to_text(stderr);
+    if (control_send(&words, pid, CONTROL_TIMEOUT_S, NULL) == STATUS_FINE) request->tries = TRIES;
+    if (!last) free(redirected_text(&errors));
+    window->again |= request->tries < TRIES;
 }
 
 void
@@ -70,15 +108,59 @@ program_window_tick(struct program_window *window)
     bool to_stop = now >= window->to_ns, to_start = !to_stop && now >= window->from_ns && !window->from_begin;
     DIR *sockets = window->sockets[0] != '\0' && (to_stop || to_start) ? opendir(window->sockets) : NULL;
     if (sockets == NULL) return;
-    if (to_stop && !window->stops) window->first_to_stop = window->requested_count;
-    window->stops = to_stop;
+    window->again = false;
     for (struct dirent *entry; (entry = readdir(sockets)) != NULL;) {
-        size_t bytes = sizeof CONTROL_SOCKET - 1;
-        if (strncmp(entry->d_name, CONTROL_SOCKET, bytes) != 0 || !control_pid_p(entry->d_name + bytes)) continue;
-        uint64_t pid = strtoull(entry->d_name + bytes, NULL, 10);
-        if (!requested_p(window, pid, to_stop)) send_request(window, pid, to_stop);
+        const char *pid = socket_pid(entry->d_name);
+        if (pid == NULL) continue;
+        char *path = xformat("%s/%s", window->sockets, entry->d_name);
+        send_request(window, pid, path, to_stop);
+        free(path);
     }
     closedir(sockets);
+}
+
+/* Whether a process has the folder of sockets in its environment: a Ruby that does not listen yet, or a program that
+ * may start one. */
+static bool
+inherited_p(const struct program_window *window, const char *pid)
+{
+    char *folder = control_variable_of(pid);
+    bool found = folder != NULL && strcmp(folder, window->sockets) == 0;
+    free(folder);
+    return found;
+}
+
+static bool
+any_in(const struct program_window *window, const char *folder, bool sockets)
+{
+    bool found = false;
+    DIR *entries = opendir(folder);
+    for (struct dirent *entry; !found && entries != NULL && (entry = readdir(entries)) != NULL;) {
+        const char *pid = sockets ? socket_pid(entry->d_name) : entry->d_name;
+        if (pid == NULL || !control_pid_p(pid)) continue;
+        pid_t number = (pid_t)strtol(pid, NULL, 10);
+        found = number != getpid() && (sockets ? kill(number, 0) == 0 : inherited_p(window, pid));
+    }
+    if (entries != NULL) closedir(entries);
+    return found;
+}
+
+bool
+program_window_goes_on(const struct program_window *window)
+{
+    int64_t last_ns = window->to_ns < INT64_MAX ? window->to_ns : window->from_ns;
+    if (!program_window_timed_p(window) || clock_ns(CLOCK_MONOTONIC) >= last_ns) return false;
+    return any_in(window, window->sockets, true) || any_in(window, "/proc", false);
+}
+
+void
+program_window_end(struct program_window *window)
+{
+    if (window->to_ns < INT64_MAX) window->to_ns = clock_ns(CLOCK_MONOTONIC);
+    for (program_window_tick(window); window->again; program_window_tick(window)) {
+        const struct timespec pause = {.tv_nsec = 20 * 1000000L};
+        nanosleep(&pause, NULL);
+    }
 }
 
 void
@@ -93,5 +175,5 @@ program_window_close(struct program_window *window)
     if (sockets != NULL) closedir(sockets);
     if (window->sockets[0] != '\0') rmdir(window->sockets);
     free(window->pattern);
-    free(window->requested);
+    free(window->requests);
 }

@@ -14,9 +14,13 @@ struct program_window {
     char *pattern;         /* of the traces */
     char sockets[32];      /* a folder; empty: all is recorded */
     int64_t from_ns, to_ns; /* of CLOCK_MONOTONIC; to_ns INT64_MAX: until the end */
-    bool from_begin, stops;
-    uint64_t *requested;   /* pids that were requested to start, or to stop: those from first_to_stop on */
-    uint32_t requested_count, requested_capacity, first_to_stop;
+    bool from_begin, again; /* again: a request was not granted, and will be sent once more */
+    struct window_request {
+        uint64_t key; /* of a process and its socket */
+        bool to_stop;
+        unsigned tries;
+    } *requests;
+    uint32_t request_count, request_capacity;
 };
 
 /* Sets the environment of programs that this process starts. `streams` is not copied. Prints a message and returns
@@ -31,6 +35,11 @@ program_window_timed_p(const struct program_window *window)
 }
 /* Starts and stops the traces of all processes for which it is time. */
 void program_window_tick(struct program_window *window);
+/* Whether a trace will begin or end by a request, once the program that was started has ended: the time has not come
+ * yet, and there are other processes that have its environment. */
+bool program_window_goes_on(const struct program_window *window);
+/* The last tick: stops the traces of all processes, if there is a duration. */
+void program_window_end(struct program_window *window);
 /* Removes the folder of sockets. */
 void program_window_close(struct program_window *window);
 

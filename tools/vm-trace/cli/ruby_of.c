@@ -90,9 +90,9 @@ ruby_of(const char *command)
     return NULL;
 }
 
-/* Runs it with its output in `text`, for at most 10 s. Returns its status, or -1. */
+/* Runs it with its standard output or error in `text`, for at most 10 s. Returns its status, or -1. */
 static int
-output_of(char *const arguments[], char *text, size_t room)
+output_of(char *const arguments[], int output, char *text, size_t room)
 {
     enum { MOST_MS = 10000 };
     int ends[2], status = -1;
@@ -101,8 +101,9 @@ output_of(char *const arguments[], char *text, size_t room)
     if (pid == 0) {
         int null = open("/dev/null", O_RDWR);
         dup2(null, STDIN_FILENO);
+        dup2(null, STDOUT_FILENO);
         dup2(null, STDERR_FILENO);
-        dup2(ends[1], STDOUT_FILENO);
+        dup2(ends[1], output);
         if (ends[1] > STDERR_FILENO) close(ends[1]);
         close(ends[0]);
         unsetenv("RUBY_VM_TRACE");
@@ -132,8 +133,22 @@ ruby_ask(const char *ruby, struct ruby_version *version_out)
     static const char script[] = "print defined?(RubyVM::Trace) ? 1 : 0, RUBY_DESCRIPTION";
     char text[sizeof version_out->description + 1];
     char *const arguments[] = {(char *)ruby, (char *)"--disable=gems,rubyopt", (char *)"-e", (char *)script, NULL};
-    if (output_of(arguments, text, sizeof text) != 0 || (text[0] != '0' && text[0] != '1')) return false;
+    if (output_of(arguments, STDOUT_FILENO, text, sizeof text) != 0 || (text[0] != '0' && text[0] != '1')) return false;
     version_out->traced = text[0] == '1';
     strcpy(version_out->description, text + 1);
     return true;
+}
+
+bool
+ruby_takes_streams(const char *ruby, const char *streams, char *why, size_t room)
+{
+    char *option = xformat("--vm-trace=%s", streams);
+    char *const arguments[] = {(char *)ruby, (char *)"--disable=gems,rubyopt", option, (char *)"--version", NULL};
+    int status = output_of(arguments, STDERR_FILENO, why, room);
+    free(option);
+    size_t bytes = strlen(why);
+    while (bytes > 0 && why[bytes - 1] == '\n') why[--bytes] = '\0';
+    char *line = strrchr(why, '\n');
+    if (line != NULL) memmove(why, line + 1, strlen(line));
+    return status == 0 || *why == '\0';
 }

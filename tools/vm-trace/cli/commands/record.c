@@ -12,6 +12,7 @@
 #include "analysis/page_data.h"
 #include "base/clock.h"
 #include "base/escape.h"
+#include "base/nearest.h"
 #include "base/redirect.h"
 #include "base/xalloc.h"
 #include "cli/child.h"
@@ -167,6 +168,36 @@ show_progress(int64_t begin_ns)
     live_line_show(text);
 }
 
+static volatile sig_atomic_t interrupted;
+
+static void
+interrupt(int signal)
+{
+    (void)signal;
+    interrupted = 1;
+}
+
+/* Signals that end a recording, not the tool; those that are ignored stay so. */
+static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP};
+enum { ENDING_SIGNALS = sizeof ending_signals / sizeof ending_signals[0] };
+static struct sigaction actions_before[ENDING_SIGNALS];
+
+static void
+catch_signals(void)
+{
+    const struct sigaction on_interrupt = {.sa_handler = interrupt};
+    for (unsigned i = 0; i < ENDING_SIGNALS; i++) {
+        sigaction(ending_signals[i], NULL, &actions_before[i]);
+        if (actions_before[i].sa_handler != SIG_IGN) sigaction(ending_signals[i], &on_interrupt, NULL);
+    }
+}
+
+static void
+signals_as_before(void)
+{
+    for (unsigned i = 0; i < ENDING_SIGNALS; i++) sigaction(ending_signals[i], &actions_before[i], NULL);
+}
+
 /* For the rest of the process. */
 static const char *
 streams_wanted(void)
@@ -176,20 +207,25 @@ streams_wanted(void)
 
 /* --- a program that it starts ----------------------------------------------------------------------------- */
 
-/* False: it is a Ruby that cannot be traced. What is no Ruby may start some. */
-static bool
+/* What is no Ruby may start some; that is not known here. */
+static enum status
 check_ruby(const char *command)
 {
-    char *ruby = ruby_of(command);
+    char *ruby = ruby_of(command), why[1024];
     struct ruby_version version = {.traced = true};
     bool known = ruby != NULL && ruby_ask(ruby, &version);
+    enum status status = version.traced ? STATUS_FINE : STATUS_CANNOT_READ;
+    if (known && version.traced && !ruby_takes_streams(ruby, streams_wanted(), why, sizeof why)) {
+        message("record: %s", why);
+        status = STATUS_USAGE;
+    }
     if (known && !version.traced) {
         message("record: %s (%s) has no tracer: `make` in a clone of vm_trace builds a Ruby that has one, to be named"
                 " here instead", ruby, version.description);
     }
-    if (known && version.traced && !quiet) message("recording %s to %s", version.description, folder.name);
+    if (known && status == STATUS_FINE && !quiet) message("recording %s to %s", version.description, folder.name);
     free(ruby);
-    return version.traced;
+    return status;
 }
 
 static void
@@ -201,14 +237,40 @@ say_no_trace(const char *command, int status)
             delay_ns > 0 ? " ended before the trace began (--delay), or" : "");
 }
 
+/* A launcher may end before the programs that it has started, and before --delay or --duration have passed. Whoever
+ * ends it by a signal does not want to wait. */
+static void
+wait_for_others(struct program_window *window, int64_t begin_ns, int status)
+{
+    catch_signals();
+    bool goes_on = !WIFSIGNALED(status) && program_window_goes_on(window);
+    if (goes_on && !quiet) fputs("vm-trace: the command has ended; what it started is recorded until Ctrl-C at the"
+                                 " latest\n", stderr);
+    for (unsigned i = 0; goes_on && !interrupted; i++) {
+        const struct timespec tick = {.tv_nsec = EDGE_MS * 1000000L};
+        nanosleep(&tick, NULL);
+        program_window_tick(window);
+        if (i % (TICK_MS / EDGE_MS) != 0) continue;
+        if (max_files > 0) trace_folder_prune(&folder, max_files);
+        show_progress(begin_ns);
+        goes_on = program_window_goes_on(window);
+    }
+    program_window_end(window);
+    signals_as_before();
+}
+
 static enum status
 run_program(const struct options *options, char **arguments)
 {
     struct program_window window;
     if (!trace_folder_make(&folder, out_path)) return STATUS_CANNOT_READ;
-    if (!check_ruby(arguments[0]) || !program_window_open(&window, &folder, streams_wanted(), delay_ns, duration_ns)) {
+    enum status status_of_ruby = check_ruby(arguments[0]);
+    if (status_of_ruby == STATUS_FINE &&
+        !program_window_open(&window, &folder, streams_wanted(), delay_ns, duration_ns))
+        status_of_ruby = STATUS_CANNOT_READ;
+    if (status_of_ruby != STATUS_FINE) {
         trace_folder_discard(&folder);
-        return STATUS_CANNOT_READ;
+        return status_of_ruby;
     }
     if (!quiet) live_line_begin();
     int64_t begin_ns = clock_ns(CLOCK_MONOTONIC);
@@ -226,6 +288,7 @@ run_program(const struct options *options, char **arguments)
         if (max_files > 0) trace_folder_prune(&folder, max_files);
         show_progress(begin_ns);
     }
+    wait_for_others(&window, begin_ns, status);
     live_line_end();
     program_window_close(&window);
     if (!show(options)) {
@@ -236,15 +299,6 @@ run_program(const struct options *options, char **arguments)
 }
 
 /* --- a program that runs ---------------------------------------------------------------------------------- */
-
-static volatile sig_atomic_t interrupted;
-
-static void
-interrupt(int signal)
-{
-    (void)signal;
-    interrupted = 1;
-}
 
 static enum status
 request(const char *word, const char *pattern)
@@ -280,9 +334,7 @@ run_attached(const struct options *options)
         return STATUS_USAGE;
     }
     if (!trace_folder_make(&folder, out_path)) return STATUS_CANNOT_READ;
-    struct sigaction on_interrupt = {.sa_handler = interrupt};
-    sigaction(SIGINT, &on_interrupt, NULL);
-    sigaction(SIGTERM, &on_interrupt, NULL);
+    catch_signals();
     if (delay_ns > 0) wait_for(delay_ns, false);
     char *pattern = trace_folder_pattern(&folder);
     enum status status = interrupted ? STATUS_FINE : request("start", pattern);
@@ -296,6 +348,7 @@ run_attached(const struct options *options)
     wait_for(duration_ns, true);
     live_line_end();
     if (kill((pid_t)strtol(pid_text, NULL, 10), 0) == 0) status = request("stop", NULL);
+    signals_as_before();
     return show(options) ? status : worse(status, STATUS_CANNOT_READ);
 }
 
@@ -310,13 +363,49 @@ run(const struct options *options, int count, char **arguments)
     return pid_text != NULL ? run_attached(options) : run_program(options, arguments);
 }
 
+static const char *const stream_names[] = {
+    "exits",       "fallbacks", "compiles", "invalidations", "markers", "threads", "gc",
+    "allocations", "states",    "calls",    "syscalls",      "sched",   "samples", "default", "full", /* presets */
+};
+enum { STREAM_NAMES = sizeof stream_names / sizeof stream_names[0] };
+static const char what_streams[] = "names of streams with commas between them";
+
+/* A name that the Ruby would refuse, and then run the program without a trace. */
+static bool
+check_name(const struct cli_option *option, const char *name)
+{
+    struct nearest nearest = nearest_to(name);
+    if (*name == '\0') return option_wrong(option, what_streams, streams);
+    for (unsigned i = 0; i < STREAM_NAMES; i++) {
+        if (strcmp(name, stream_names[i]) == 0) return true;
+        nearest_try(&nearest, stream_names[i]);
+    }
+    fprintf(stderr, "vm-trace: --%s: there is no stream ", option->name);
+    print_escaped(stderr, text_of(name));
+    if (nearest.name != NULL) fprintf(stderr, "; did you mean %s?", nearest.name);
+    else fputs("; streams and presets are:", stderr);
+    for (unsigned i = 0; nearest.name == NULL && i < STREAM_NAMES; i++)
+        fprintf(stderr, "%s %s", i > 0 ? "," : "", stream_names[i]);
+    fputc('\n', stderr);
+    return false;
+}
+
 static bool
 take_streams(const struct cli_option *option, const char *text)
 {
-    if (*text == '\0' || strpbrk(text, " \t\n\\") != NULL)
-        return option_wrong(option, "names of streams with commas between them", text);
+    bool known = true;
     streams = text;
-    return true;
+    if (*text == '\0' || strpbrk(text, " \t\n\\") != NULL) return option_wrong(option, what_streams, text);
+    for (const char *item = text; known; item++) {
+        size_t bytes = strcspn(item, ",");
+        char *name = xformat("%.*s", (int)strcspn(item, ",:"), item);
+        /* What begins with a digit is one more option of the stream before. */
+        known = (item > text && *name >= '0' && *name <= '9') || check_name(option, name);
+        free(name);
+        item += bytes;
+        if (*item == '\0') break;
+    }
+    return known;
 }
 
 static const struct cli_option record_options[] = {
@@ -351,7 +440,8 @@ const struct command command_record = {
         "it prints the top of the report on stderr. It turns no JIT on: for that, run ruby --yjit.\n"
         "\n"
         "The command has the terminal, and Ctrl-C ends it as it does without vm-trace. The exit\n"
-        "status is the command's; 3 if its Ruby cannot be traced, 126 or 127 if it cannot be run.\n"
+        "status is the command's; 2 if there is no such stream, 3 if its Ruby cannot be traced, 126\n"
+        "or 127 if it cannot be run.\n"
         "\n"
         "With --pid it records a program that was started with RUBY_VM_TRACE_CONTROL, as start and\n"
         "stop do.\n",
