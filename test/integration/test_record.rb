@@ -216,6 +216,29 @@ class TestRecord < Integration::Test
     assert_equal 1, traces.size
   end
 
+  # In a shell with job control: the shell scrolls all rows meanwhile.
+  def test_ctrl_z_gives_the_last_row_back
+    script("File.write('ready', '')\nsleep 0.01 until File.exist?('go_on')\n")
+    Terminal.open do |terminal|
+      side = terminal.side
+      pid = Process.spawn(ENVIRONMENT.merge("TERM" => "xterm", "PS1" => "ready> ", "HISTFILE" => nil), "setsid", "-c", "-w",
+                          "bash", "--norc", "--noediting", "-i", chdir: dir, in: side, out: side, err: side)
+      keys = terminal.keys
+      await(keys, /ready> /)
+      keys.write("#{Trace::TOOL} record -o traces #{RUBY} --disable=gems script.rb\n")
+      assert_match(/\e\[1;23r/, await(keys, / 1 process, /))
+      wait_for(path("ready"))
+      keys.write("\x1a")
+      assert_match(/\e\[r\e\[24;1H\e\[2K.*Stopped/m, await(keys, /Stopped.*ready> /m))
+      keys.write("fg\n")
+      assert_match(/\e\[1;23r/, await(keys, /fg\r\n.* 1 process, /m))
+      File.write(path("go_on"), "")
+      await(keys, /vm-trace: 1 trace.*ready> /m)
+      keys.write("exit\n")
+      terminal.wait(pid)
+    end
+  end
+
   # Marks steps until a recording has begun and ended, in this process and in a child, and some more. Each prints
   # its pid and the number of its last step.
   STEPS = <<~'RUBY'

@@ -138,8 +138,21 @@ class TestTop < Integration::Test
 
   # --- in a terminal ---
 
-  def in_terminal(*arguments)
+  # Types into a shell.
+  def in_shell
     Terminal.open do |terminal|
+      side = terminal.side
+      pid = Process.spawn({ "TERM" => "xterm", "PS1" => "ready> ", "HISTFILE" => nil }, "setsid", "-c", "-w", "bash",
+                          "--norc", "--noediting", "-i", in: side, out: side, err: side)
+      await(terminal.keys, /ready> /)
+      yield terminal.keys
+      terminal.keys.write("exit\n")
+      terminal.wait(pid)
+    end
+  end
+
+  def in_terminal(*arguments, **size)
+    Terminal.open(**size) do |terminal|
       side = terminal.side
       settings = `stty -g < #{side.path}`
       pid = Process.spawn({ "TERM" => "xterm" }, "setsid", "-c", "-w", Trace::TOOL, "top", *arguments.map(&:to_s),
@@ -176,6 +189,65 @@ class TestTop < Integration::Test
         await(terminal, /\e\[\?25h\e\[\?1049l\z/)
       end
       assert_equal 0, status.exitstatus
+    end
+  end
+
+  # In a shell with job control, which gets the terminal as it gave it.
+  def test_ctrl_z_gives_the_terminal_back_until_it_goes_on
+    beside(SCRIPT, flags: FLAGS) do |pid, _|
+      in_shell do |terminal|
+        terminal.write("#{Trace::TOOL} top --window=1000 --interval=100ms #{pid}\n")
+        assert_match(/\e\[\?1049h/, await(terminal, /q: quit/))
+        terminal.write("\x1a")
+        assert_match(/\e\[\?7h\e\[\?25h\e\[\?1049l.*Stopped/m, await(terminal, /Stopped.*ready> /m))
+        terminal.write("stty -a\n")
+        assert_match(/ icanon /, await(terminal, /ready> /))
+        terminal.write("fg\n")
+        assert_match(/\e\[\?1049h.*\e\[H.*Object#foo/m, await(terminal, /\e\[\?1049h.*q: quit/m))
+        terminal.write("s")
+        await(terminal, /Exits, most frequent first/)
+        terminal.write("\x1a")
+        await(terminal, /\e\[\?1049l.*ready> /m)
+        terminal.write("bg\n")
+        await(terminal, /ready> /)
+        # It stops in the background, without a character on the shell's screen.
+        shown = +""
+        wait_until("it is stopped again") do
+          terminal.write("jobs -l\n")
+          (shown << await(terminal, /ready> /)).match?(/Stopped.*tty/)
+        end
+        refute_match(/\e\[\?1049h/, shown)
+        terminal.write("fg\n")
+        await(terminal, /\e\[\?1049h.*q: quit/m)
+        terminal.write("q")
+        await(terminal, /\e\[\?1049l.*ready> /m)
+      end
+    end
+  end
+
+  # The numbers of what a terminal of so many columns shows are whole: the screen cuts lines.
+  def test_numbers_are_whole_in_a_narrow_terminal
+    beside(SCRIPT, flags: FLAGS) do |pid, dir|
+      trace = Dir[File.join(dir, "*.fxt")].first
+      long = File.join(dir, "a folder with a long name", "trace of a process with a long name.fxt")
+      FileUtils.mkdir_p(File.dirname(long))
+      FileUtils.cp(trace, long)
+      [80, 60, 50, 40].each do |columns|
+        [pid.to_s, long].each do |source|
+          out, = Open3.capture2({ "COLUMNS" => columns.to_s }, Trace::TOOL, "top", "--count=1", "--window=1000", source)
+          out.force_encoding("UTF-8")
+          assert_empty out.lines.select { |line| line.chomp.size > columns }, columns
+          assert_match(/: the last [\d.]+ s$/, out)
+          assert_match(/running.* GC .* GVL .*blocked.*\n( +[\d.]+%){4} /, out)
+          assert_match(/longest [\d.]+ [mu]?s$/, out)
+        end
+      end
+      in_terminal("--window=1000", pid, rows: 16, columns: 50) do |terminal|
+        seen = await(terminal, /q: quit/)
+        assert_match(/Threads/, seen)
+        terminal.write("q")
+        await(terminal, /\e\[\?1049l/)
+      end
     end
   end
 

@@ -3,7 +3,7 @@
 /* live_line.h - a line at the bottom of the terminal that changes while a program writes above it.
  *
  * The terminal scrolls without its last row meanwhile. Nothing is written if stderr is no terminal, or one that is
- * too small or that TERM calls dumb. */
+ * too small or that TERM calls dumb. While this process is stopped (Ctrl-Z), the row is given back. */
 #include <stdbool.h>
 
 /* Whether there is a line: begin before the program starts. */

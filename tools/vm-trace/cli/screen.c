@@ -22,31 +22,56 @@
 
 static struct termios before;
 static bool begun;
-static volatile sig_atomic_t interrupted, resized;
+static volatile sig_atomic_t interrupted, resized, stopped, continued;
 
 static void
 on_signal(int signal)
 {
-    if (signal == SIGWINCH) resized = 1;
-    else interrupted = 1;
+    switch (signal) {
+      case SIGWINCH: resized = 1; break;
+      case SIGTSTP: stopped = 1; break;
+      case SIGCONT: continued = 1; break;
+      default: interrupted = 1; break;
+    }
+}
+
+/* In the background, setting the terminal stops this process, until it is in the foreground again. */
+static void
+set_terminal(const struct termios *settings)
+{
+    while (tcsetattr(STDIN_FILENO, TCSANOW, settings) != 0 && errno == EINTR) continue;
+}
+
+static void
+take_terminal(void)
+{
+    struct termios raw = before;
+    raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+    raw.c_cc[VMIN] = 1;
+    raw.c_cc[VTIME] = 0;
+    set_terminal(&raw);
+    fputs(ENTER, stdout);
+    fflush(stdout);
+}
+
+static void
+give_terminal_back(void)
+{
+    fputs(LEAVE, stdout);
+    fflush(stdout);
+    set_terminal(&before);
 }
 
 bool
 screen_begin(void)
 {
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) || tcgetattr(STDIN_FILENO, &before) != 0) return false;
-    struct termios raw = before;
-    raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
-    raw.c_cc[VMIN] = 1;
-    raw.c_cc[VTIME] = 0;
-    tcsetattr(STDIN_FILENO, TCSANOW, &raw);
     const struct sigaction action = {.sa_handler = on_signal};
-    const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGWINCH};
+    const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGWINCH, SIGTSTP, SIGCONT};
     for (unsigned i = 0; i < sizeof signals / sizeof signals[0]; i++) sigaction(signals[i], &action, NULL);
     begun = true;
     atexit(screen_end);
-    fputs(ENTER, stdout);
-    fflush(stdout);
+    take_terminal();
     return true;
 }
 
@@ -55,9 +80,21 @@ screen_end(void)
 {
     if (!begun) return;
     begun = false;
-    fputs(LEAVE, stdout);
-    fflush(stdout);
-    tcsetattr(STDIN_FILENO, TCSANOW, &before);
+    give_terminal_back();
+}
+
+/* As if there were no handler, with the terminal as the shell expects it. */
+static void
+stop(void)
+{
+    const struct sigaction action = {.sa_handler = SIG_DFL};
+    struct sigaction own;
+    stopped = 0;
+    give_terminal_back();
+    sigaction(SIGTSTP, &action, &own);
+    raise(SIGTSTP);
+    sigaction(SIGTSTP, &own, NULL);
+    continued = 1; /* also if a process group without a parent is not stopped */
 }
 
 void
@@ -98,10 +135,13 @@ int
 screen_key(int milliseconds)
 {
     struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
-    if (!interrupted && !resized && poll(&input, 1, milliseconds) < 0 && errno != EINTR) return SCREEN_CLOSED;
+    bool signaled = interrupted || resized || stopped || continued;
+    if (!signaled && poll(&input, 1, milliseconds) < 0 && errno != EINTR) return SCREEN_CLOSED;
     if (interrupted) return SCREEN_CLOSED;
-    if (resized) {
-        resized = 0;
+    if (stopped) stop();
+    if (continued) take_terminal();
+    if (resized || continued) {
+        resized = continued = 0;
         return SCREEN_RESIZED;
     }
     if (input.revents == 0) return 0;

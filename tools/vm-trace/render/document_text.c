@@ -147,7 +147,7 @@ put_cell(const struct table *table, unsigned column, const struct cell *cell, un
 
 /* --- on a terminal ---------------------------------------------------------------------------- */
 
-enum { INDENT = 2, HIDDEN = 0, BELOW_INDENT = 13, COUNTS_LEAST = 10 };
+enum { INDENT = 2, HIDDEN = 0, BELOW_INDENT = 13, COUNTS_LEAST = 10, SHORTEST = 6 };
 
 struct layout {
     unsigned page;
@@ -245,6 +245,10 @@ fit_to_page(const struct table *table, struct layout *layout)
     for (unsigned i = 0; i < count; i++) {
         natural[i] = table->columns[i].kind == COLUMN_TEXT && widths[i] > layout->page ? layout->page : widths[i];
         rates = rates || (table->columns[i].kind == COLUMN_RATE && widths[i] != HIDDEN);
+    }
+    if (table->one_line) {
+        narrow(table, widths, layout->page, SHORTEST, SHORTEST);
+        fits = true;
     }
     for (size_t step = 0; step < sizeof steps / sizeof *steps && !fits; step++) {
         for (unsigned i = 0; i < count; i++) {

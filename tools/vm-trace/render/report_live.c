@@ -5,6 +5,7 @@
 
 #include "base/map.h"
 #include "base/xalloc.h"
+#include "render/display.h"
 #include "render/report_live.h"
 #include "render/report_view.h"
 
@@ -22,17 +23,42 @@ per_second(const struct report_live *live, double amount)
 
 /* --- sums ------------------------------------------------------------------------------------------------ */
 
+enum { PARTS = 4, PART_BYTES = 64, HEAD_BYTES = 17 }; /* before the text of a line */
+
+/* A line of parts. The screen cuts lines, so parts that do not fit continue below. */
+static void
+add_parts(const struct view *view, const char *title, unsigned count, const char parts[PARTS][PART_BYTES])
+{
+    char line[PARTS * PART_BYTES] = "";
+    size_t room = display_columns() - HEAD_BYTES, bytes = 0;
+    for (unsigned i = 0; i < count; i++) {
+        size_t comma = i + 1 < count;
+        if (bytes > 0 && bytes + 2 + strlen(parts[i]) + comma > room) {
+            document_line(view->document, title, document_text(view->document, "%s,", line));
+            title = "";
+            bytes = 0;
+        }
+        bytes += (size_t)snprintf(line + bytes, sizeof line - bytes, "%s%s", bytes > 0 ? ", " : "", parts[i]);
+    }
+    document_line(view->document, title, document_text(view->document, "%s", line));
+}
+
 static void
 add_thread_line(const struct view *view)
 {
     uint64_t ns[THREAD_STATE_COUNT], life_ns = thread_states_sum(&view->report->states, ns);
     if (life_ns == 0) return;
-    double of_life = 100.0 / (double)life_ns;
-    document_line(view->document, "threads",
-                  document_text(view->document,
-                                "%.0f%% running, %.0f%% waiting for the GVL, %.0f%% blocked, %.0f%% in GC",
-                                (double)ns[THREAD_RUNNING] * of_life, (double)ns[THREAD_WAITING] * of_life,
-                                (double)ns[THREAD_BLOCKED] * of_life, (double)ns[THREAD_IN_GC] * of_life));
+    static const struct {
+        enum thread_state state;
+        const char *name;
+    } states[] = {{THREAD_RUNNING, "running"}, {THREAD_WAITING, "waiting for the GVL"}, {THREAD_BLOCKED, "blocked"},
+                  {THREAD_IN_GC, "in GC"}};
+    char parts[PARTS][PART_BYTES];
+    for (unsigned i = 0; i < PARTS; i++) {
+        double share = 100.0 / (double)life_ns * (double)ns[states[i].state];
+        snprintf(parts[i], PART_BYTES, "%.0f%% %s", share, states[i].name);
+    }
+    add_parts(view, "threads", PARTS, parts);
 }
 
 static void
@@ -47,12 +73,11 @@ add_gc_line(const struct view *view, const struct report_live *live)
         if (reason->pauses.longest_ns > longest_ns) longest_ns = reason->pauses.longest_ns;
     }
     if (pauses == 0) return;
-    char rate[NUMBER_TEXT], each[NUMBER_TEXT], longest[NUMBER_TEXT];
-    document_line(view->document, "GC",
-                  document_text(view->document, "%s pauses/s, %s in each second, the longest %s",
-                                amount_text(rate, per_second(live, (double)pauses)),
-                                duration_text(each, (uint64_t)per_second(live, (double)ns)),
-                                duration_text(longest, longest_ns)));
+    char parts[PARTS][PART_BYTES], text[NUMBER_TEXT];
+    snprintf(parts[0], PART_BYTES, "%s pauses/s", amount_text(text, per_second(live, (double)pauses)));
+    snprintf(parts[1], PART_BYTES, "%s per second", duration_text(text, (uint64_t)per_second(live, (double)ns)));
+    snprintf(parts[2], PART_BYTES, "the longest %s", duration_text(text, longest_ns));
+    add_parts(view, "GC", 3, parts);
 }
 
 static void
@@ -61,19 +86,17 @@ add_lines(const struct view *view, const struct report_live *live)
     struct exit_row sum;
     struct row_table rows = view_exits(view, false, 0, &sum);
     exit_rows_free(&rows);
-    char rate[NUMBER_TEXT], each[NUMBER_TEXT], lost[64] = "";
-    if (sum.lost_ns > 0) {
-        snprintf(lost, sizeof lost, ", %s lost in each second",
-                 duration_text(each, (uint64_t)per_second(live, (double)sum.lost_ns)));
-    }
-    document_line(view->document, "exits", document_text(view->document, "%s/s%s",
-                                                         amount_text(rate, per_second(live, (double)sum.count)), lost));
+    char parts[PARTS][PART_BYTES], text[NUMBER_TEXT];
+    snprintf(parts[0], PART_BYTES, "%s/s", amount_text(text, per_second(live, (double)sum.count)));
+    snprintf(parts[1], PART_BYTES, "%s lost/s",
+             duration_text(text, (uint64_t)per_second(live, (double)sum.lost_ns)));
+    add_parts(view, "exits", sum.lost_ns > 0 ? 2 : 1, parts);
     const struct durations *compiled = &view->report->compilations.whole;
     if (compiled->count > 0) {
-        document_line(view->document, "compiled",
-                      document_text(view->document, "%s ISEQs/s, %s in each second",
-                                    amount_text(rate, per_second(live, (double)compiled->count)),
-                                    duration_text(each, (uint64_t)per_second(live, (double)compiled->total_ns))));
+        snprintf(parts[0], PART_BYTES, "%s ISEQs/s", amount_text(text, per_second(live, (double)compiled->count)));
+        snprintf(parts[1], PART_BYTES, "%s per second",
+                 duration_text(text, (uint64_t)per_second(live, (double)compiled->total_ns)));
+        add_parts(view, "compiled", 2, parts);
     }
     add_thread_line(view);
     add_gc_line(view, live);
@@ -119,6 +142,7 @@ add_exits(const struct view *view, const struct report_live *live)
         cells[3] = cell_text(view_name(view, row->location));
     }
     table->data = count == 0;
+    table->one_line = true;
     exit_rows_free(&rows);
 }
 
@@ -152,13 +176,21 @@ compare_running(const void *left, const void *right, void *context)
     return (a->row > b->row) - (a->row < b->row);
 }
 
+/* Where space is short, the pid is left out if there is only one process, and then what threads blocked in. */
 static void
 add_threads(const struct view *view, const struct report_live *live)
 {
-    static const struct column columns[] = {
-        {"running", "running", COLUMN_SHARE},   {"gc", "GC", COLUMN_SHARE}, {"waiting", "GVL", COLUMN_SHARE},
-        {"blocked", "blocked", COLUMN_SHARE},   {"pid", "pid", COLUMN_NUMBER}, {"thread", "thread", COLUMN_TEXT},
-        {"blocked_in", "blocked in", COLUMN_TEXT},
+    enum { WIDE = 80, NARROW = 60 };
+    bool one_process = view->report->processes.count == 1 && display_columns() < WIDE;
+    bool narrow = display_columns() < NARROW;
+    const struct column columns[] = {
+        {"running", "running", COLUMN_SHARE},
+        {"gc", "GC", COLUMN_SHARE},
+        {"waiting", "GVL", COLUMN_SHARE},
+        {"blocked", "blocked", COLUMN_SHARE},
+        {"pid", one_process ? NULL : "pid", COLUMN_NUMBER},
+        {"thread", "thread", COLUMN_TEXT},
+        {"blocked_in", narrow ? NULL : "blocked in", COLUMN_TEXT},
     };
     struct report *report = view->report;
     struct row_table *threads = &report->states.threads;
@@ -185,6 +217,7 @@ add_threads(const struct view *view, const struct report_live *live)
         if (blocked != NULL) cells[6] = cell_text(view_name(view, blocked->name));
     }
     table->data = count == 0;
+    table->one_line = true;
     map_free(&longest);
 }
 
@@ -222,6 +255,7 @@ add_methods(const struct view *view, const struct report_live *live)
         cells[2] = cell_text(view_name(view, row->text));
     }
     table->data = count == 0;
+    table->one_line = true;
     row_table_free(&rows);
 }
 

@@ -15,6 +15,7 @@
 #include "cli/folders.h"
 #include "cli/live_source.h"
 #include "cli/screen.h"
+#include "render/display.h"
 #include "render/report_live.h"
 
 static int64_t window_ns = 5 * INT64_C(1000000000), interval_ns = INT64_C(1000000000);
@@ -90,6 +91,35 @@ refresh(const struct options *options)
 
 /* --- showing ------------------------------------------------------------------------------------------------- */
 
+/* malloc'ed. `each`: rows of a table. */
+static char *
+render_tables(const char *name, unsigned each)
+{
+    char seconds[64];
+    snprintf(seconds, sizeof seconds, ": the last %.1f s", top.seconds);
+    unsigned columns = display_columns(), room = columns - (unsigned)strlen(seconds);
+    char *fit = display_fit(name, room);
+    struct document document = {.title = document_text(&document, "%s%s", fit, seconds)};
+    const struct report_live live = {.seconds = top.seconds, .rows = each, .by_count = by_count, .search = top.search};
+    const struct fxt_parts *parts = reader_parts(top.report->reader);
+    if (fxt_parts_stopped(parts)) document_partial(&document, parts); /* faults of traces being written are none */
+    report_live(top.report, &document, &live);
+    struct redirected output = redirect_to_text(stdout);
+    document_print_text(&document);
+    char *text = redirected_text(&output);
+    document_free(&document);
+    free(fit);
+    return text;
+}
+
+static int
+lines_of(const char *text)
+{
+    int lines = 0;
+    for (; (text = strchr(text, '\n')) != NULL; text++) lines++;
+    return lines;
+}
+
 /* malloc'ed. `rows`: lines that there is room for. */
 static char *
 render(int rows)
@@ -103,17 +133,12 @@ render(int rows)
     }
     enum { LINES = 7, TABLES = 3, AROUND = 3 }; /* of a table: a blank line, its title, its columns */
     int each = (rows - LINES) / TABLES - AROUND;
-    struct document document = {.title = document_text(&document, "%s: the last %.1f s", name, top.seconds)};
-    const struct report_live live = {
-        .seconds = top.seconds, .rows = each > LEAST_ROWS ? (unsigned)each : LEAST_ROWS, .by_count = by_count,
-        .search = top.search};
-    const struct fxt_parts *parts = reader_parts(top.report->reader);
-    if (fxt_parts_stopped(parts)) document_partial(&document, parts); /* faults of traces being written are none */
-    report_live(top.report, &document, &live);
-    struct redirected output = redirect_to_text(stdout);
-    document_print_text(&document);
-    char *text = redirected_text(&output);
-    document_free(&document);
+    if (each < LEAST_ROWS) each = LEAST_ROWS;
+    char *text = render_tables(name, (unsigned)each);
+    while (each > 1 && lines_of(text) >= rows) { /* in a narrow terminal the head has more lines */
+        free(text);
+        text = render_tables(name, (unsigned)--each);
+    }
     return text;
 }
 
