@@ -241,7 +241,7 @@ add_methods(const struct view *view, const struct report_live *live)
     struct row_table rows = sample_sums(&report->samples.all, false);
     sample_sums_sort(&rows, report->pool, false, false);
     struct table *table =
-        document_table(view->document, "live_methods", text_of("Methods that ran (own: of all; compiled: of own)"),
+        document_table(view->document, "live_methods", text_of("Methods (own: of all; compiled: of own)"),
                        COLUMNS(columns));
     uint32_t count = 0;
     for (uint32_t i = 0; i < rows.count; i++) {
