@@ -94,12 +94,14 @@ class Plan
     end
   end
 
-  # CRuby's own tests, traced, for bases with ZJIT.
+  SAMPLED = %w[--thresholds 30 --rates 97 --streams default,samples:100us].freeze
+
+  # CRuby's own tests, traced, for bases with ZJIT: each exit and one in 97, and once more with samples at 100 us.
   def cruby
     suites = ["btest", "test-basic", *File.readlines("test/cruby/files", chomp: true).grep_v(/\A#/)]
-    bases.select { |base| jits(base).include?("zjit") }.product(suites).map do |base, suite|
-      Entry.new(suite: "cruby", name: "cruby #{base} #{suite}", reads: :sums, needs: [base],
-                command: [RbConfig.ruby, "test/cruby/check.rb", "--only", suite],
+    bases.select { |base| jits(base).include?("zjit") }.product(suites, [[], SAMPLED]).map do |base, suite, options|
+      Entry.new(suite: "cruby", name: "cruby #{base} #{suite}#{" sampled" if options.any?}", reads: :sums, needs: [base],
+                command: [RbConfig.ruby, "test/cruby/check.rb", "--only", suite, *options],
                 env: environment(base).merge("RUBY_OBJ" => File.expand_path("build/#{base}/obj")))
     end
   end

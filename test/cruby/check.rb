@@ -2,7 +2,8 @@
 # and without tracing, and every trace is valid.
 #   check.rb [--base] [--thresholds N,...] [--rates K,...] [--streams LIST] [--only TEXT]
 #   (`make check-cruby`; the Makefile sets ENV)
-# base-failures beside this file lists what the base itself fails, with reasons. A test that fails
+# base-failures beside this file lists what the base itself fails, with reasons, and sampled-failures what fails
+# because the process has the sampler's thread. A test that fails
 # and is not listed runs once more, and is named either way: CRuby's tests of threads and signals
 # have time limits that a busy machine misses. Processes that the tests start (assert_in_out_err and
 # the like) run without RUN_OPTS, so untraced, as in CRuby's CI; forked ones are traced.
@@ -36,6 +37,7 @@ class CheckCRuby
     @tool = ENV.fetch("VM_TRACE")
     @src = File.read(File.join(@obj, "Makefile"))[/^srcdir *= *(.*)$/, 1].then { |path| File.expand_path(path, @obj) }
     @known = self.class.known(File.join(HERE, "base-failures"))
+    @known.update(self.class.known(File.join(HERE, "sampled-failures"))) if @streams&.any? { |stream| stream.start_with?("samples") }
     @faults, @unsteady = [], []
     @tests = @traces = 0
   end
