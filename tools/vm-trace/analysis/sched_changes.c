@@ -15,15 +15,22 @@ set(struct map *map, uint64_t key, uint32_t pid)
 }
 
 static uint64_t
-provider_key(const struct fxt_sched *sched, uint32_t tid)
+provider_key(uint32_t provider, uint32_t tid)
 {
-    return (uint64_t)sched->provider << 32 | tid;
+    return (uint64_t)provider << 32 | tid;
+}
+
+static void
+note_process(struct sched_processes *processes, uint32_t provider, uint32_t tid, uint32_t pid)
+{
+    set(&processes->by_provider, provider_key(provider, tid), pid);
+    set(&processes->by_tid, tid, pid);
 }
 
 void
 sched_processes_name(struct sched_processes *processes, const struct fxt_object *object)
 {
-    set(&processes->by_tid, object->tid, object->pid);
+    note_process(processes, object->provider, object->tid, object->pid);
 }
 
 static enum sched_change
@@ -43,8 +50,7 @@ switched(struct sched_processes *processes, const struct fxt_sched *sched, uint3
          enum sched_change change, struct sched_change_of *change_out)
 {
     if (tid == 0) return false; /* no thread: the GVL is free */
-    set(&processes->by_provider, provider_key(sched, (uint32_t)tid), pid);
-    set(&processes->by_tid, (uint32_t)tid, pid);
+    note_process(processes, sched->provider, (uint32_t)tid, pid);
     *change_out = (struct sched_change_of){change, pid, (uint32_t)tid};
     return true;
 }
@@ -56,7 +62,7 @@ sched_changes(struct sched_processes *processes, const struct fxt_sched *sched,
     if (sched->dropped || sched->type == FXT_SCHED_SWITCH) return 0;
     if (sched->type == FXT_SCHED_WAKEUP) {
         uint32_t tid = (uint32_t)sched->out_tid;
-        uint32_t pid = map_get(&processes->by_provider, provider_key(sched, tid));
+        uint32_t pid = map_get(&processes->by_provider, provider_key(sched->provider, tid));
         if (pid == MAP_NONE) pid = map_get(&processes->by_tid, tid);
         if (pid == MAP_NONE) return 0; /* nothing else is known of the thread, not even its process */
         changes_out[0] = (struct sched_change_of){SCHED_WOKEN, pid, tid};

@@ -5,7 +5,7 @@
  * Only the kinds of records that the tracer writes count: legacy context switches and wake-ups. A
  * wake-up names a thread without its process; threads that share native ones have the same numbers
  * in all processes. So a wake-up belongs to the process whose thread of this number the same
- * provider switched last, or else any provider.
+ * provider named or switched last, or else any provider.
  */
 #include "analysis/duration_pairs.h"
 #include "base/map.h"

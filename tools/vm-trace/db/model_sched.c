@@ -16,7 +16,7 @@ struct scheduled {
 /* Of a recording. Tids count with all their 64 bits, so these keys are hashes. */
 struct model_scheduling {
     struct map by_process;  /* process and tid, of threads that a record names */
-    struct map by_provider; /* provider and tid, of threads that it switched */
+    struct map by_provider; /* provider and tid, of threads that it named or switched */
     struct map by_tid;      /* what was last named or switched */
     ARRAY_OF(struct scheduled) threads;
 };
@@ -45,7 +45,7 @@ new_scheduled(struct model *model, uint64_t tid, uint32_t pid)
 }
 
 /* Returns the thread that a record means which does not name its process: that of this number which the same
- * provider switched last, or else any provider. */
+ * provider named or switched last, or else any provider. */
 static uint32_t
 get(struct model *model, const struct model_switch *sched, uint64_t tid)
 {
@@ -83,6 +83,7 @@ model_thread_process(struct model *model, const struct fxt_object *object)
         index = new_scheduled(model, object->raw_tid, pid);
         model_map_set(model, &all->by_process, key, index);
     }
+    model_map_set(model, &all->by_provider, thread_hash(object->raw_tid, recording, object->provider), index);
     model_map_set(model, &all->by_tid, thread_hash(object->raw_tid, recording, 0), index);
 }
 
