@@ -177,7 +177,7 @@ add_gc(const struct diff *diff, struct diff_streams *streams, struct totals *tot
     for (uint32_t i = 0; i < report->gc.process_reasons.count; i++) {
         const struct gc_process_reason *reason = row_table_at(&report->gc.process_reasons, i);
         const uint32_t names[4] = {reason->kind, reason->reason, reason->major_by};
-        uint32_t run = run_of(report, reason->process);
+        uint32_t run = run_of(report, reason->piece);
         double ns = (double)reason->total_ns;
         add(diff, streams, totals, DIFF_GC, names, run, ns, (double)reason->collections, 0);
         diff_table_add(diff, &totals->sums[DIFF_GC_TIME], no_names, run, ns, 0);

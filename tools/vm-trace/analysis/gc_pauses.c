@@ -49,7 +49,7 @@ known_row(struct gc_pauses *gc, const struct gc_process *process, uint64_t numbe
 }
 
 static void
-add_pause(struct gc_pauses *gc, uint32_t process_number, const struct duration_edge *begin,
+add_pause(struct gc_pauses *gc, uint32_t process_number, uint32_t piece, const struct duration_edge *begin,
           const struct duration_edge *end, bool wanted)
 {
     struct gc_process *process = row_table_get(&gc->processes, &process_number);
@@ -68,7 +68,7 @@ add_pause(struct gc_pauses *gc, uint32_t process_number, const struct duration_e
         return;
     }
     struct gc_reason *reason = row_table_at(&gc->reasons, row);
-    const uint32_t key[GC_PROCESS_REASON_KEYS] = {process_number, reason->kind, reason->reason, reason->major_by};
+    const uint32_t key[GC_PROCESS_REASON_KEYS] = {piece, reason->kind, reason->reason, reason->major_by};
     struct gc_process_reason *of_process = row_table_get(&gc->process_reasons, key);
     uint64_t ns = (uint64_t)(end->ts_ns - begin->ts_ns);
     reason->collections += first;
@@ -79,14 +79,14 @@ add_pause(struct gc_pauses *gc, uint32_t process_number, const struct duration_e
 }
 
 void
-gc_pauses_add(struct gc_pauses *gc, uint32_t process, const struct duration_edge *begin,
+gc_pauses_add(struct gc_pauses *gc, uint32_t process, uint32_t piece, const struct duration_edge *begin,
               const struct duration_edge *end, bool wanted)
 {
     gc->last_row = NO_GC_ROW;
     gc->last_first = false;
     if (begin->began) return;
     if (begin->outermost && (begin->name == STRING_GC_MINOR || begin->name == STRING_GC_MAJOR)) {
-        add_pause(gc, process, begin, end, wanted);
+        add_pause(gc, process, piece, begin, end, wanted);
         return;
     }
     if (!wanted) return;

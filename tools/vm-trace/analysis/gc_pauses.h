@@ -29,7 +29,7 @@ enum { GC_REASON_KEYS = 3 };
 
 /* The same by process, to compare runs. */
 struct gc_process_reason {
-    uint32_t process; /* the key */
+    uint32_t piece; /* the key */
     uint32_t kind, reason, major_by;
     uint64_t collections;
     uint64_t total_ns; /* of the pauses */
@@ -67,9 +67,10 @@ struct gc_pauses {
 
 void gc_pauses_init(struct gc_pauses *gc, struct pool *pool);
 void gc_pauses_free(struct gc_pauses *gc);
-/* Takes a pair of edges of category `gc`, both not NULL. If not `wanted`, it does not count; nor does what began
- * before a cut. */
-void gc_pauses_add(struct gc_pauses *gc, uint32_t process, const struct duration_edge *begin,
+/* Takes a pair of edges of category `gc`, both not NULL. `piece`: the process as process_reasons tells it apart, in
+ * one file; a collection may have pauses in several. If not `wanted`, it does not count; nor does what began before a
+ * cut. */
+void gc_pauses_add(struct gc_pauses *gc, uint32_t process, uint32_t piece, const struct duration_edge *begin,
                    const struct duration_edge *end, bool wanted);
 
 #endif

@@ -117,7 +117,8 @@ on_pair(void *context, const struct duration_edge *begin, const struct duration_
 {
     struct page_threads *threads = context;
     if (begin != NULL && end != NULL && begin->category == STRING_GC) {
-        gc_pauses_add(&threads->gc, track_thread(&threads->tracks, begin->row)->process, begin, end, true);
+        uint32_t process = track_thread(&threads->tracks, begin->row)->process;
+        gc_pauses_add(&threads->gc, process, process, begin, end, true);
         if (begin->outermost && (begin->name == STRING_GC_MINOR || begin->name == STRING_GC_MAJOR))
             add_pause(threads, begin, end);
     }

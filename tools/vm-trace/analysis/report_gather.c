@@ -504,8 +504,8 @@ static void
 add_gc(struct report *report, const struct duration_edge *begin, const struct duration_edge *end, bool wanted)
 {
     if (begin->outermost) thread_states_gc(&report->states, end, false);
-    uint32_t process = report_piece(report, report_thread(report, begin->row)->process);
-    gc_pauses_add(&report->gc, process, begin, end, wanted);
+    uint32_t process = report_thread(report, begin->row)->process;
+    gc_pauses_add(&report->gc, process, report_piece(report, process), begin, end, wanted);
 }
 
 static void
