@@ -2,15 +2,16 @@
 require "stringio"
 require "zlib"
 
-module PprofReader
-  # Protocol buffers, read by their specification: { field => [value, ...] }, bytes as strings.
+# Read by their specification.
+module ProtocolBuffers
+  # { field => [value, ...] }, bytes as strings.
   def fields(bytes)
     io = StringIO.new(bytes)
     result = Hash.new { |hash, key| hash[key] = [] }
     until io.eof?
       key = varint(io)
+      raise "field #{key >> 3} has the wire type #{key & 7}" unless [0, 2].include?(key & 7)
       result[key >> 3] << (key & 7 == 2 ? io.read(varint(io)) : varint(io))
-      assert_includes [0, 2], key & 7
     end
     result
   end
@@ -31,6 +32,10 @@ module PprofReader
     values << varint(io) until io.eof?
     values
   end
+end
+
+module PprofReader
+  include ProtocolBuffers
 
   # [[[name, file, line], ... innermost first], [events, exits]] of each sample, after
   # profile.proto.

@@ -1,8 +1,7 @@
-# What all tables of `vm-trace report` must agree on, for any trace: all have the same sum, that of
-# the summaries.
+# What all tables of `vm-trace report` must agree on, for any trace and any filter: all have the same sum, that of
+# the summaries. consistency.rb compares them with the other outputs.
 require "json"
 require "open3"
-require_relative "page_numbers"
 
 module ReportSums
   EXITS = %w[exits_by_reason exits_by_line exits_by_instruction worst].freeze
@@ -28,9 +27,7 @@ module ReportSums
       versions
       thread_states
       allocations
-      profiles if @options.empty?
       the_first_rows_and_the_rest
-      html if @options.empty?
       of_the_summaries if summaries && @options.empty?
       @bad
     end
@@ -118,18 +115,6 @@ module ReportSums
           @bad << "#{table}: more survive three collections than one: #{row}"
         end
       end
-      return unless @options.empty?
-      same "allocated bytes", all["bytes"],
-           events.select { |e| e["cat"] == "allocation" }.sum { |e| e["args"]["weight"] || 0 }
-    end
-
-    # Sums of stacks are those of the tables; blocked time is in ns there.
-    def profiles
-      { "blocked" => %w[blocked total_ns], "preempted" => %w[preempted count],
-        "allocations" => %w[allocations bytes] }.each do |kind, (table, column)|
-        weights = JSON.parse(run_tool("export", "--format=speedscope", "--kind=#{kind}"))["profiles"][0]["weights"]
-        same "stacks of #{kind}", weights.sum, @data[table] ? sum(table, column) : 0
-      end
     end
 
     def the_first_rows_and_the_rest
@@ -143,35 +128,12 @@ module ReportSums
       end
     end
 
-    # Of those that are exits or fallbacks only what is needed: their backtraces can be a hundred megabytes.
-    def events
-      @events ||= @paths.flat_map do |path|
-        IO.popen([@tool, "dump", path], encoding: "UTF-8", err: File::NULL) do |io|
-          io.each_line.map { |line| an_exit(line.scrub!) || JSON.parse(line) }
-        end
-      end
-    end
-
-    def an_exit(line)
-      return unless line =~ /\A{"ts":\d+,"ph":"(.)","cat":"(side_exit|recompile_exit|fallback)"/
-      { "ph" => $1, "cat" => $2, "args" => { "weight" => line[/"weight":(\d+)/, 1]&.to_i }.compact }
-    end
-
-    # Its counts are events times their weights.
-    def html
-      data = JSON.parse(run_tool("html")[%r{<script type="application/json" id="data">(.*?)</script>}m, 1])
-      weights = ->(kinds) { events.select { |e| e["ph"] == "i" && kinds.include?(e["cat"]) }.sum { |e| e["args"].fetch("weight", 1) } }
-      same "exits of the page", data["exits"], weights[%w[side_exit recompile_exit]]
-      same "fallbacks of the page", data["fallbacks"], weights[%w[fallback]]
-      same "rows of the page", data["rows"].sum { |row| row[6] }, data["exits"] + data["fallbacks"]
-      numbers = PageNumbers.of(data)
-      same "bins of the page", data["rows"].sum { |row| numbers[row[9]].sum(&:last) }, data["exits"] + data["fallbacks"]
-      same "stacks of the page", data["stacks"][0][2], data["exits"]
-      same "compilations of the page", data["compiling"]["compiles"], @totals["compilations"]
-    end
-
     def of_the_summaries
-      summaries = events.select { |e| e["cat"] == "trace" && e["name"] == "summary" }.map { |e| e["args"] }
+      # Only these lines: the backtraces of exits can be a hundred megabytes.
+      lines = IO.popen([@tool, "dump", *@paths], encoding: "UTF-8", err: File::NULL) do |io|
+        io.each_line.grep(/"cat":"trace","name":"summary"/)
+      end
+      summaries = lines.map { |line| JSON.parse(line)["args"] }
       return if summaries.empty? || summaries.size < rows("processes").size
       same "exits", @totals["exits"], summaries.sum { |s| s["exits"] }
       same "fallbacks", @totals["fallbacks"], summaries.sum { |s| s["fallbacks"] || 0 }

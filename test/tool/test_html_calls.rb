@@ -1,7 +1,6 @@
 # Calls in the page of `vm-trace html`: every slice is there, sums are exact, and a browser can zoom,
 # search and select them.
 require_relative "page_helper"
-require "zlib"
 
 class TestHtmlCalls < Minitest::Test
   include PageHelper
@@ -92,30 +91,10 @@ class TestHtmlCalls < Minitest::Test
     end
   end
 
-  # The slices in the page: [tid, method, begin, length], and the extras by slice, as
-  # page/call_slices.js describes them.
+  # The slices in the page: [tid, method, begin, length], and the extras by slice.
   def slices_of(page)
-    data = data_of(page)
-    calls, texts = data.values_at("calls", "strings")
-    bytes = Zlib.inflate(page[%r{id="calls-data">([^<]*)<}, 1].unpack1("m")).bytes
-    next_number = lambda do
-      shift = value = 0
-      loop do
-        byte = bytes.shift
-        value |= (byte & 127) << shift
-        shift += 7
-        return value if byte < 128
-      end
-    end
-    tids = calls["tracks"].flat_map { |_, tid, _, slices| [tid] * slices }
-    begins = calls["tracks"].flat_map { |*, slices| at = 0; Array.new(slices) { at += next_number.() } }
-    lengths = tids.map { next_number.() }
-    names = tids.map { texts[calls["methods"][next_number.()][0]] }
-    at = 0
-    extras = Array.new(calls["extras"]) { [at += next_number.(), next_number.(), next_number.(), next_number.()] }
-    assert_empty bytes
-    assert_equal tids.size, calls["slices"]
-    [tids.zip(names, begins, lengths), extras]
+    slices, extras = PageNumbers.calls(page, data_of(page))
+    [slices.map { |(_, tid), *slice| [tid, *slice] }, extras]
   end
 
   def sums_of(page)

@@ -7,31 +7,10 @@ class TestHtmlThreads < Minitest::Test
 
   S, R = ThreadsTrace::BLOCKED, ThreadsTrace::RUNNABLE
   STATES = %w[waiting blocked gc running].freeze
-  Segment = Struct.new(:from, :to, :ns, :pieces, :names, :by)
 
   def gvl = File.binread(File.join(TRACES, "gvl.fxt"))
 
-  # As page/threads.js describes them.
-  def decode(numbers, texts)
-    segments, at = [], 0
-    until numbers.empty?
-      what, gap, length = numbers.shift(3)
-      segment = Segment.new(at + gap, at + gap + length, [0] * 4, 1, [], nil)
-      segment.ns[what & 3] = length
-      if what & 4 != 0
-        segment.pieces = numbers.shift
-        segment.ns = numbers.shift(4)
-        segment.names = Array.new(numbers.shift) { numbers.shift(5) }
-      elsif what & 8 != 0
-        name, ns = numbers.shift(2)
-        segment.names = [[name, 1, ns, ns, what[5]]]
-      end
-      segment.by = texts[numbers.shift] if what & 16 != 0
-      segments << segment
-      at = segment.to
-    end
-    segments
-  end
+  def decode(numbers, texts) = PageNumbers.segments(numbers).each { |segment| segment.by &&= texts[segment.by] }
 
   def timeline_of(bytes)
     data = data_of(page(bytes))

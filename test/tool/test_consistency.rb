@@ -1,0 +1,149 @@
+# All outputs of the tool agree on each trace, with each other and with an independent reader: consistency.rb.
+require_relative "tool_helper"
+require_relative "consistency"
+require_relative "samples_trace"
+require_relative "../traces/make"
+
+class TestConsistency < Minitest::Test
+  include ToolHelper
+
+  MAIN, WORK, BLOCK = "<main> (/app/run.rb:1)", "Shop#page (/app/shop.rb:3)", "block in Shop#page (/app/shop.rb:7)"
+  SETTINGS = { flags: "exits threads gc calls allocations samples", samples_ns: [:uint64, 1_000_000], samples_clock: "wall",
+                allocations: [:uint64, 65_536], exit_rate: [:uint64, 1] }.freeze
+
+  def setup = @dir = Dir.mktmpdir
+  def teardown = FileUtils.rm_rf(@dir)
+
+  def path(name, trace) = File.join(@dir, name).tap { |path| File.binwrite(path, trace.bytes) }
+
+  def assert_consistent(*paths, of: nil)
+    assert_equal "", Consistency.disagreements(TOOL, *paths).join("\n"), of || paths
+  end
+
+  # All streams for 100 ms from `at` on, in a process with several threads, one of them without a native thread of its
+  # own, and a ractor. The child of a fork has other times, and threads of the same numbers. A later piece of a spool
+  # begins with what its threads do, and goes on with a collection.
+  def process(pid: 42, at: 0, child: false, later: false)
+    gc = later ? 1 : 0
+    SamplesTrace.new(pid: pid, ends: at + 100, settings: nil) do |t|
+      t.event(:instant, :main, "trace", "settings", at, pid: [:uint32, pid], **SETTINGS)
+      t.thread(:worker, child ? pid + 2 : 44)
+      t.thread(:green, 2**30 + 1)
+      t.thread(:"ractor 2", 2**30 + 2, cpu: 1)
+      call = lambda do |thread, name, from, to, **args, &inside|
+        inside&.call
+        t.event(:complete, thread, "call", name, at + from, extra: [t.ns(at + to)], **args)
+      end
+      if later
+        [:main, :"ractor 2"].each { |thread| t.runs(thread, at) }
+        t.leaves(:green, at, ThreadsTrace::BLOCKED)
+        t.event(:begin, :green, "blocked", "Thread::Queue#pop", at)
+        t.event(:end, :green, "blocked", "Thread::Queue#pop", at + 10)
+      end
+      t.leaves(:main, at + 5, ThreadsTrace::BLOCKED) # else it ran before
+      t.event(:begin, :main, "blocked", "sleep", at + 5)
+      t.wakes(:worker, at + 3, at + 5.5, by: :main)
+      t.during(:worker, "gc", later ? "GC major" : "GC minor", at + 6, at + (child ? 7 : 9), count: [:uint64, gc + 1], reason: "newobj") do
+        t.during(:worker, "gc", "mark", at + 6.1, at + 6.9)
+      end
+      t.event(:instant, :worker, "preempted", "Shop#page", at + 20, "0": WORK)
+      t.leaves(:worker, at + 20, ThreadsTrace::RUNNABLE)
+      t.wakes(:green, at + 10, at + 20, by: :worker)
+      t.leaves(:"ractor 2", at + 25, ThreadsTrace::RUNNABLE)
+      t.runs(:"ractor 2", at + 26)
+      t.during(:green, "gc", "GC major", at + 22, at + 30, count: [:uint64, gc + 2], reason: "malloc", major_by: "oldmalloc")
+      t.during(:green, "gc", "GC major", at + 33, at + 34, count: [:uint64, gc + 2])
+      t.blocks(:green, "IO#read", at + 40, at + 61, at + 62, by: :worker, "0": "IO#read (/app/shop.rb:9)") do
+        t.runs(:worker, at + 40)
+        t.leaves(:worker, at + 62, ThreadsTrace::DEAD)
+      end
+      t.event(:end, :main, "blocked", "sleep", at + 70)
+      t.wakes(:main, at + 70, at + 95)
+      t.leaves(:green, at + 94, ThreadsTrace::BLOCKED)
+      t.event(:begin, :green, "blocked", "Thread::Queue#pop", at + 94)
+      call.(:main, MAIN, 1, 99, began: "before the trace", ended: "after the trace") do
+        call.(:main, WORK, 2, child ? 60 : 50, left_out: [:uint64, 3], left_out_ns: [:uint64, 900]) { 3.times { |i| call.(:main, BLOCK, 4 + 10 * i, 9 + 10 * i) } }
+        call.(:main, WORK, 61, 90) { call.(:main, WORK, 62, 80) { call.(:main, "Array#each", 63, 70) } }
+      end
+      call.(:worker, BLOCK, 5.6, 61.5) { call.(:worker, "Integer#times", 9.5, 44) }
+      8.times { |i| t.allocates(:worker, i.odd? ? "String" : "Shop::Item", at + 45 + i, sample: i + 1, weight: 65_556, frames: [WORK, MAIN]) }
+      t.freed(:green, at + 80, 1)
+      t.alive(:main, at + 99, 2, survived: 1)
+      5.times { |i| t.event(:instant, :main, "side_exit", "GuardType(Fixnum)", at + 10 + 15 * i, "0": WORK, "1": MAIN, insn: "opt_plus", version: [:uint32, 1]) }
+      2.times { |i| t.event(:instant, :worker, "fallback", "SendPolymorphic", at + 42 + i, "0": BLOCK, "1": WORK, insn: "send", version: [:uint32, 1]) }
+      t.event(:instant, :main, "trace", "site", at + 99.5, reason: "GuardType(Fixnum)", kind: "side_exit", insn: "opt_plus", version: [:uint32, 1], location: WORK, hits: [:uint64, 5])
+      t.event(:instant, :main, "trace", "site", at + 99.5, reason: "SendPolymorphic", kind: "fallback", insn: "send", version: [:uint32, 1], location: BLOCK, hits: [:uint64, 2])
+      SamplesTrace::STATES.each_with_index { |state, i| t.sample(:main, at + 3 + 8 * i, child ? 2 : 8, state, MAIN, *[WORK, BLOCK].first(i % 3)) }
+      t.new_chunk
+      t.sample(:green, at + 30, 3.5, "gc", MAIN, WORK)
+      t.sample(:green, at + 50, 20, "blocked", MAIN, "IO#read (/app/shop.rb:9)", fiber: "green fiber 1")
+    end.build(exits: 5, fallbacks: 2, sampled: 5, sites: 2)
+  end
+
+  def traces = @traces ||= Dir[File.join(TRACES, "*.fxt")].sort
+
+  def test_kept_traces
+    refute_empty traces
+    traces.each { |path| assert_consistent(path) }
+  end
+
+  # Those that a recorder could write: no two nested calls begin together, and switches are of the kind that it writes.
+  def test_conformance_cases
+    files = Dir[File.join(Conformance::OURS, "streams/*.fxt")].reject { |path| path =~ /same_start|of_outgoing/ }
+    refute_empty files
+    files.each { |path| assert_consistent(path) }
+  end
+
+  def test_all_streams = assert_consistent(path("all.fxt", process))
+
+  def test_a_fork_in_two_files
+    assert_consistent(path("parent.fxt", process), path("child.fxt", process(pid: 43, at: 10, child: true)))
+  end
+
+  def test_a_fork_in_one_file
+    files = [path("parent.fxt", process), path("child.fxt", process(pid: 43, at: 10, child: true))]
+    merged = File.join(@dir, "merged.fxt")
+    assert_equal 0, tool("merge", "-o", merged, *files).status
+    assert_consistent(merged)
+  end
+
+  # All names come first. Threads that share native ones have the same numbers in all processes.
+  def test_a_first_wake_up_is_of_the_process_that_its_provider_names
+    trace = FxtBuilder.new
+    [42, 43].each_with_index do |pid, i|
+      trace.provider(i + 1, "test")
+      trace.init
+      trace.thread(1, pid, 2**30)
+      trace.thread_name(pid, 2**30, "green")
+    end
+    [[1, 1000], [2, 1500]].each do |provider, at|
+      trace.section(provider)
+      trace.wakeup(at, 2**30)
+      trace.switch(at + 300, 0, 1)
+      trace.switch(at + 2000, 1, 0, state: 3)
+    end
+    assert_consistent(path("names.fxt", trace))
+  end
+
+  # A pid was used again, or two containers have it.
+  def test_two_processes_of_one_pid
+    assert_consistent(path("one.fxt", process), path("other.fxt", process(at: 10, child: true)))
+  end
+
+  def pieces
+    [0, 100].each_with_index.map { |at, i| path("a-42-20261126T221504-#{i + 1}-time.fxt", process(at: at, later: i > 0)) }
+  end
+
+  def test_pieces_of_a_spool = assert_consistent(*pieces)
+
+  # What threads do at both borders, or at one, goes on: they run, wait, block, collect garbage, and are in calls.
+  def test_cuts
+    [[8, 25], [21, 96], [33.5, 65], [50, 97], [0, 28], [94.5, 100]].each do |since, till|
+      [process, Traces.gvl, Traces.kernel, Traces.calls].each_with_index do |trace, i|
+        out = File.join(@dir, "cut-#{i}.fxt")
+        assert_equal 0, tool("cut", "--since=#{since}ms", "--until=#{till}ms", "-o", out, path("whole-#{i}.fxt", trace)).status
+        assert_consistent(out, of: "#{i}: #{since} to #{till} ms")
+      end
+    end
+  end
+end
