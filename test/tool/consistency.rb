@@ -287,7 +287,8 @@ module Consistency
     def query
       slices = select(<<~SQL)
         SELECT s.id, s.parent_id, s.dur, s.category, s.name, p.upid, EXTRACT_ARG(s.arg_set_id, '0') AS frame,
-          EXTRACT_ARG(s.arg_set_id, 'weight') AS weight, EXTRACT_ARG(s.arg_set_id, 'count') AS number, EXTRACT_ARG(s.arg_set_id, 'began') AS began
+          EXTRACT_ARG(s.arg_set_id, 'weight') AS weight, EXTRACT_ARG(s.arg_set_id, 'count') AS number, EXTRACT_ARG(s.arg_set_id, 'began') AS began,
+          COALESCE(EXTRACT_ARG(s.arg_set_id, 'reason'), EXTRACT_ARG(s.arg_set_id, 'major_by')) AS reason
         FROM slice s JOIN thread_track k ON k.id = s.track_id JOIN thread t USING (utid) LEFT JOIN process p USING (upid)
       SQL
       by_category = slices.group_by { |row| row["category"] }.tap { |all| all.default = [] }
@@ -306,8 +307,10 @@ module Consistency
     def query_pauses(rows, slices)
       rows = rows.select { |row| above(row, slices).nil? && whole_pause?(row["dur"], row["began"]) }
       found = rows.flat_map { |row| [[[row["name"], :pauses], 1], [[row["name"], :ns], row["dur"]]] }
-      first = rows.each_with_index.map { |row, i| [row["upid"], row["number"] || -1 - i, row["name"]] }.uniq { |key| key.first(2) }
-      agree "collections", found + first.map { |_, _, name| [[name, :collections], 1] }, gc
+      later = rows.group_by { |row| row.values_at("upid", "name", "number") }.flat_map do |_, of_number|
+        of_number.drop(1).reject { |row| row["reason"] || row["number"].nil? }
+      end
+      agree "collections", found + (rows - later).map { |row| [[row["name"], :collections], 1] }, gc
     end
 
     # The nearest slice of the same category around this one.

@@ -271,10 +271,12 @@ class FxtSums
       @gc[[pause.name, :ns_of_parts]] += pause.to - pause.from
       return
     end
-    collection = pause.args["count"] && [thread[0], pause.args["count"]]
+    # Only the first pause has a reason. Heaps of ractors have collections of equal numbers.
+    collection = pause.args["count"] && [thread[0], pause.name, pause.args["count"]]
     @gc[[pause.name, :pauses]] += 1
     @gc[[pause.name, :ns]] += pause.to - pause.from
-    @gc[[pause.name, :collections]] += 1 unless collection && @collections.key?(collection)
+    first = pause.args.key?("reason") || pause.args.key?("major_by") || collection.nil? || !@collections.key?(collection)
+    @gc[[pause.name, :collections]] += 1 if first
     @collections[collection] = true if collection
   end
 end

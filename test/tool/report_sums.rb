@@ -6,6 +6,7 @@ require "open3"
 module ReportSums
   EXITS = %w[exits_by_reason exits_by_line exits_by_instruction worst].freeze
   ALL_ROWS = 1_000_000
+  SHARES = %w[compiled interpreted compiling gc blocked waiting no_cpu].freeze # of sampled time, by state
 
   # A list of disagreements. `tool`: the program; `summaries`: whether the summaries cover the same
   # time as the events, as in every whole trace.
@@ -121,7 +122,7 @@ module ReportSums
       report("--top=1").each do |name, table|
         next unless table["more"]
         (table["rows"][0].keys & table["more"].keys).each do |column|
-          next unless table["more"][column].is_a?(Integer)
+          next if SHARES.include?(column) || !table["more"][column].is_a?(Integer)
           same "#{name}.#{column} of the first row and the others", table["rows"].sum { |row| row[column] || 0 } + table["more"][column],
                sum(name, column)
         end

@@ -43,7 +43,8 @@ class TestConsistency < Minitest::Test
       t.leaves(:main, at + 5, ThreadsTrace::BLOCKED) # else it ran before
       t.event(:begin, :main, "blocked", "sleep", at + 5)
       t.wakes(:worker, at + 3, at + 5.5, by: :main)
-      t.during(:worker, "gc", later ? "GC major" : "GC minor", at + 6, at + (child ? 7 : 9), count: [:uint64, gc + 1], reason: "newobj") do
+      reason = later ? {} : { reason: "newobj" }
+      t.during(:worker, "gc", later ? "GC major" : "GC minor", at + 6, at + (child ? 7 : 9), count: [:uint64, gc + 1], **reason) do
         t.during(:worker, "gc", "mark", at + 6.1, at + 6.9)
       end
       t.event(:instant, :worker, "preempted", "Shop#page", at + 20, "0": WORK)
@@ -53,6 +54,7 @@ class TestConsistency < Minitest::Test
       t.runs(:"ractor 2", at + 26)
       t.during(:green, "gc", "GC major", at + 22, at + 30, count: [:uint64, gc + 2], reason: "malloc", major_by: "oldmalloc")
       t.during(:green, "gc", "GC major", at + 33, at + 34, count: [:uint64, gc + 2])
+      t.during(:"ractor 2", "gc", "GC major", at + 36, at + 37, count: [:uint64, gc + 2], major_by: "force") # of its own heap
       t.blocks(:green, "IO#read", at + 40, at + 61, at + 62, by: :worker, "0": "IO#read (/app/shop.rb:9)") do
         t.runs(:worker, at + 40)
         t.leaves(:worker, at + 62, ThreadsTrace::DEAD)

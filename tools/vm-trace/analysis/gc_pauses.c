@@ -38,14 +38,19 @@ reason_row(struct gc_pauses *gc, uint32_t kind, uint32_t reason, uint32_t major_
     return row == NULL ? NO_GC_ROW : (uint32_t)(row - (struct gc_reason *)gc->reasons.rows);
 }
 
-/* The row of a collection whose first pause was seen, or of GC_NO_REASON. */
-static uint32_t
-known_row(struct gc_pauses *gc, const struct gc_process *process, uint64_t number, uint32_t kind)
+/* Returns the collection that a pause goes on with, or NULL: its first pause is not in the trace. Ractors with a heap
+ * of their own have numbers of their own: a thread's last collection of the number comes first, then any thread's. */
+static const struct gc_recent *
+goes_on_with(const struct gc_process *process, uint64_t number, const struct duration_edge *begin)
 {
-    for (unsigned i = 0; process != NULL && i < GC_RECENT; i++) {
-        if (process->recent[i].known && process->recent[i].number == number) return process->recent[i].row;
+    const struct gc_recent *other = NULL;
+    for (uint32_t i = 1; i <= GC_RECENT; i++) {
+        const struct gc_recent *recent = &process->recent[(process->next - i) % GC_RECENT];
+        if (!recent->known || recent->number != number || recent->kind != begin->name) continue;
+        if (recent->thread == begin->row) return recent;
+        if (other == NULL) other = recent;
     }
-    return reason_row(gc, kind, gc->no_reason, STRING_NONE);
+    return other;
 }
 
 static void
@@ -56,10 +61,15 @@ add_pause(struct gc_pauses *gc, uint32_t process_number, uint32_t piece, const s
     uint64_t number = begin->number != UINT64_MAX ? begin->number : end->number;
     uint32_t why = begin->reason != STRING_NONE ? begin->reason : end->reason;
     uint32_t major_by = begin->major_by != STRING_NONE ? begin->major_by : end->major_by;
-    bool first = why != STRING_NONE;
-    uint32_t row = first ? reason_row(gc, begin->name, why, major_by) : known_row(gc, process, number, begin->name);
-    if (first && process != NULL && number != UINT64_MAX)
-        process->recent[process->next++ % GC_RECENT] = (struct gc_recent){true, number, row};
+    bool numbered = process != NULL && number != UINT64_MAX, first = why != STRING_NONE;
+    const struct gc_recent *recent = numbered && !first ? goes_on_with(process, number, begin) : NULL;
+    uint32_t row = first            ? reason_row(gc, begin->name, why, major_by)
+                   : recent != NULL ? recent->row
+                                    : reason_row(gc, begin->name, gc->no_reason, STRING_NONE);
+    if (first && numbered) {
+        process->recent[process->next++ % GC_RECENT] =
+            (struct gc_recent){true, begin->name, begin->row, row, number};
+    }
     gc->last_row = row;
     gc->last_first = first;
     if (!wanted) return;

@@ -5,9 +5,9 @@
  *      gc_pauses_init -> gc_pauses_add for every pair of edges of category `gc` -> the rows
  *      -> gc_pauses_free
  *
- * A collection may have several pauses. Its first one names the reason, and all have its number. If
- * the first one is not in the trace, the others have the reason GC_NO_REASON, and there is no collection
- * to count.
+ * A collection may have several pauses. Its first one names the reason, and all have its number, which
+ * ractors with a heap of their own count each. If the first one is not in the trace, the others have the
+ * reason GC_NO_REASON, and there is no collection to count.
  */
 #include "analysis/duration_pairs.h"
 #include "analysis/durations.h"
@@ -48,8 +48,10 @@ struct gc_process {
     uint32_t next;
     struct gc_recent {
         bool known;
+        uint32_t kind;
+        uint32_t thread; /* the caller's number, as in edges */
+        uint32_t row;    /* of struct gc_reason, or NO_GC_ROW: there are too many */
         uint64_t number;
-        uint32_t row; /* of struct gc_reason, or NO_GC_ROW: there are too many */
     } recent[GC_RECENT];
 };
 enum { NO_GC_ROW = UINT32_MAX };
