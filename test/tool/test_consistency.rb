@@ -109,6 +109,21 @@ class TestConsistency < Minitest::Test
     assert_consistent(merged)
   end
 
+  # What a thread did when the trace began is written when that changes, behind a compilation. A snapshot is in order; a
+  # limited file may have its oldest chunks behind the newest.
+  def test_files_that_keep_the_newest_events
+    [{ snapshot: "time" }, { snapshot: "memory" }, {}].each do |settings|
+      trace = ThreadsTrace.new(settings: { keep: "newest", **settings }) do |t|
+        t.during(:main, "compile", "m", 5, 6)
+        t.runs(:main, 0)
+        t.blocks(:main, "sleep", 20, 40)
+        t.during(:main, "compile", "m", 50, 51)
+        t.blocks(:main, "sleep", 60)
+      end
+      assert_consistent(path("newest.fxt", trace.build), of: settings)
+    end
+  end
+
   # All names come first. Threads that share native ones have the same numbers in all processes.
   def test_a_first_wake_up_is_of_the_process_that_its_provider_names
     trace = FxtBuilder.new

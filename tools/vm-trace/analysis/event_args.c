@@ -21,6 +21,14 @@ event_text(struct pool *pool, const struct fxt_event *event, uint32_t name)
 }
 
 bool
+event_older_behind(struct pool *pool, const struct fxt_event *settings)
+{
+    const struct fxt_arg *snapshot = fxt_event_arg(settings, STRING_SNAPSHOT);
+    bool in_order = snapshot != NULL && !(snapshot->type == FXT_ARG_STRING && fxt_string_is(snapshot->string, "memory"));
+    return !in_order && event_text(pool, settings, STRING_KEEP) == STRING_NEWEST;
+}
+
+bool
 text_has_word(struct fxt_string text, const char *word)
 {
     size_t len = strlen(word);

@@ -13,6 +13,9 @@ uint64_t event_uint(const struct fxt_event *event, uint32_t name, uint64_t missi
 uint32_t event_reason(struct pool *pool, const struct fxt_event *event);
 /* Returns a string, or STRING_NONE. */
 uint32_t event_text(struct pool *pool, const struct fxt_event *event, uint32_t name);
+/* Whether the settings say that the oldest events of the file may come behind the newest. A recorder saves its memory in
+ * order, unless it did not save it itself. */
+bool event_older_behind(struct pool *pool, const struct fxt_event *settings);
 /* Whether a text, words separated by blanks, contains this word. Options of a stream follow its name after a
  * colon, and are no part of the word. */
 bool text_has_word(struct fxt_string text, const char *word);

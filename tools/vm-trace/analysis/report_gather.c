@@ -250,7 +250,7 @@ add_settings(struct report *report, const struct fxt_event *event, uint32_t numb
              fallback_rate = event_uint(event, STRING_FALLBACK_RATE, 1);
     if (exit_rate > 1 || fallback_rate > 1) process->sampled = true;
     if (fxt_event_arg(event, STRING_SNAPSHOT) != NULL) process->snapshot = true;
-    process->keeps_newest |= event_text(report->pool, event, STRING_KEEP) == STRING_NEWEST;
+    process->keeps_newest |= event_older_behind(report->pool, event);
     call_nesting_settings(&report->calls.nesting, event);
     process->code = event_code_settings(event);
     time_samples_settings(&report->samples.all, event);
@@ -640,14 +640,17 @@ is_edge(const struct fxt_event *event)
 /* Takes the time of a begin or a switch of a process before it is added; a wake-up and the end of a
  * blocked duration are written late, and may be older than their chunk. Chunks of a file that keeps its newest
  * events are used again from the first on, so the oldest records come behind the newest. They are
- * read as a part of their own: what is open at its end goes on in the newer part, and is cut there. */
+ * read as a part of their own: what is open at its end goes on in the newer part, and is cut there. They
+ * begin with a chunk; within one, what a thread did when the trace began is written when that changes. */
 static void
 note_edge_time(struct report *report, uint32_t number, int64_t ts_ns)
 {
     struct report_process *process = report_process(report, number);
     if (!process->keeps_newest || process->older) return;
-    if (process->first_edge_ns == INT64_MIN) process->first_edge_ns = ts_ns;
-    if (ts_ns >= process->first_edge_ns) return;
+    bool first = process->first_edge_ns == INT64_MIN, in_chunk = !first && process->edge_chunk == report->chunk_offset;
+    if (first) process->first_edge_ns = ts_ns;
+    process->edge_chunk = report->chunk_offset;
+    if (in_chunk || ts_ns >= process->first_edge_ns) return;
     duration_pairs_begin_older(report->pairs, report->chunk_offset);
     thread_states_begin_older(&report->states, process->whole);
     report_process(report, number)->older = true;

@@ -135,8 +135,10 @@ note_edge_time(struct thread_tracks *tracks, uint32_t number, int64_t ts_ns)
 {
     struct track_process *process = track_process(tracks, number);
     if (!process->keeps_newest || process->older) return;
-    if (process->first_edge_ns == INT64_MIN) process->first_edge_ns = ts_ns;
-    if (ts_ns >= process->first_edge_ns) return;
+    bool first = process->first_edge_ns == INT64_MIN, in_chunk = !first && process->edge_chunk == tracks->chunk_offset;
+    if (first) process->first_edge_ns = ts_ns;
+    process->edge_chunk = tracks->chunk_offset;
+    if (in_chunk || ts_ns >= process->first_edge_ns) return;
     duration_pairs_begin_older(tracks->pairs, tracks->chunk_offset);
     thread_states_begin_older(&tracks->states, number);
     track_process(tracks, number)->older = true;
@@ -164,8 +166,7 @@ thread_tracks_event(struct thread_tracks *tracks, const struct fxt_event *event)
       case FXT_EVENT_DURATION_END: break;
       case FXT_EVENT_INSTANT:
         if (event->category.id == STRING_TRACE && event->name.id == STRING_SETTINGS) {
-            track_process(tracks, process)->keeps_newest |=
-                event_text(tracks->pool, event, STRING_KEEP) == STRING_NEWEST;
+            track_process(tracks, process)->keeps_newest |= event_older_behind(tracks->pool, event);
         }
         if (origin_event_p(event)) track_process(tracks, process)->host = event_text(tracks->pool, event, STRING_HOST);
         return thread;

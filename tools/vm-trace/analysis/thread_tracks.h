@@ -28,6 +28,7 @@ struct track_process {
     bool keeps_newest;     /* its file may begin with the newer part */
     bool older;            /* what comes now is the older part */
     int64_t first_edge_ns; /* of switches and durations, in the order of the file */
+    uint64_t edge_chunk;   /* that the last one was in */
     int64_t last_ns;       /* of all its events and scheduling records */
 };
 
