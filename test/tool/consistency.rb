@@ -68,6 +68,18 @@ module Consistency
     # It is a span as any other in the tables, and the page shows it without a kind.
     PARTS = { parts: :pauses, ns_of_parts: :ns }.freeze
 
+    # Tables are those of each file: what two pieces of a spool both have at their border is there twice.
+    def read_apart(paths) = FxtSums.new(paths, joined: false)
+
+    # Several files on one side of diff are runs to compare, those of a folder are one.
+    def as_one_run(paths)
+      return yield(paths[0]) if paths.size == 1
+      Dir.mktmpdir do |dir|
+        paths.each { |path| File.symlink(File.expand_path(path), File.join(dir, File.basename(path))) }
+        yield dir
+      end
+    end
+
     # Folded stacks have whole microseconds, whose roundings even out over the lines.
     MICROSECONDS = %w[blocked calls samples].freeze
 
@@ -234,6 +246,8 @@ module Consistency
     # --- tables for databases ---------------------------------------------------------------------------------
 
     def tables
+      whole = @reader
+      @reader = read_apart(@paths) if @paths.size > 1
       Dir.mktmpdir do |dir|
         run_tool("export", "--tables=#{dir}", *@paths)
         all = Hash.new { |known, table| known[table] = read_table(dir, table) }
@@ -249,6 +263,7 @@ module Consistency
         agree "state", all["states"].flat_map { |row| table_state(row, thread[row]) }, @reader.states
         table_spans(all["spans"])
       end
+      @reader = whole
     end
 
     def read_table(dir, table)
@@ -373,7 +388,7 @@ module Consistency
     # A trace compared with itself: nothing differs, and the sums of each side are those of the trace.
     def diff
       %w[exits fallbacks].each do |kind|
-        data = json("diff", "--format=json", "--normalize=none", "--kind=#{kind}", *@paths, "vs", *@paths)
+        data = as_one_run(@paths) { |side| json("diff", "--format=json", "--normalize=none", "--kind=#{kind}", side, side) }
         total, = data["total"]["rows"]
         counted = sums(:counted) { |of, *| [of] }.transform_keys(&:first)
         agree "total", { kind => total["a"] }, counted.slice(kind)

@@ -19,12 +19,13 @@ class FxtSums
   attr_reader :ends # pid => the last record of each of its processes, in the order of the files
   attr_reader :depth # of calls in calls
 
-  def initialize(paths)
+  # joined: pieces of a spool are one recording.
+  def initialize(paths, joined: true)
     @weighed, @counted, @states, @ran_before, @blocked, @preempted, @gc, @allocated, @calls, @sampled =
       Array.new(10) { Hash.new(0) }
     @depth = 0
     @ends = Hash.new { |all, pid| all[pid] = [] }
-    paths.slice_when { |a, b| a[PIECE].nil? || a[PIECE] != b[PIECE] }.each do |pieces|
+    paths.slice_when { |a, b| !joined || a[PIECE].nil? || a[PIECE] != b[PIECE] }.each do |pieces|
       @known, @collections, @last = {}, {}, {} # thread => the end of what earlier pieces have; collections
       pieces.each { |path| file(File.binread(path)) }
       @last.each { |pid, ts| @ends[pid] << ts }
