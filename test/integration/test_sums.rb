@@ -1,9 +1,9 @@
-# `vm-trace report` of traces of real programs: whatever was recorded, and however it was sampled,
-# the sums of all tables equal the summary.
+# All outputs of the tool agree on traces of real programs, with each other and with an independent reader: whatever
+# was recorded, and however it was sampled, the sums of all tables equal the summary.
 #
 # Once for each JIT: the tool adds them up.
 require_relative "helper"
-require_relative "../tool/report_sums"
+require_relative "../tool/consistency"
 
 class TestSums < Integration::Test
   # Each has inlined methods, blocks, classes that share a method, and recompilations.
@@ -74,8 +74,59 @@ class TestSums < Integration::Test
       [1, 13].each do |rate|
         run = trace(script + OVERFLOW, *FLAGS, *FLAGS_OF_ZJIT, "--zjit-trace-exits-sample-rate=#{rate}")
         assert_operator run.trace.summary["exits"], :>, 0, "it has to exit for this to be a test"
-        assert_empty ReportSums.disagreements(Trace::TOOL, run.trace.path), "one in #{rate}"
+        assert_consistent(run.trace.path, of: "one in #{rate}")
       end
     end
+  end
+
+  def assert_consistent(*paths, of: paths)
+    assert_equal "", Consistency.disagreements(Trace::TOOL, *paths).join("\n"), of
+  end
+
+  # Threads wait for each other and block, fibers and a forked child work, garbage is collected.
+  ALL_STREAMS = <<~'RUBY'
+    def work(n) = n.times.sum { |i| i % 3 == 0 ? i.to_f : i } + (4611686018427387903 + n).hash % 2
+    def serve(queue)
+      while (n = queue.pop)
+        work(60 + n)
+        Array.new(20) { |i| "#{i}" * 8 }
+        sleep 0.001 if n % 5 == 0
+        GC.start(full_mark: n.even?) if n % 9 == 0
+      end
+    end
+    def all(threads)
+      queue = Queue.new
+      workers = threads.times.map { Thread.new { serve(queue) } }
+      30.times { |n| queue << n; Fiber.new { work(n) }.resume }
+      threads.times { queue << nil }
+      workers.each(&:join)
+    end
+    all(3)
+    Process.wait(fork { all(2) })
+    all(1)
+  RUBY
+  # Parts of the life of a trace: at their borders threads run, wait, block, collect and are in calls.
+  PARTS = [[0.2, 0.6], [0.45, 0.55], [0.5, 1.1]].freeze
+
+  def test_all_outputs_agree_on_all_streams
+    [{}, SHARED_NATIVE_THREADS].each do |env|
+      run = trace(ALL_STREAMS, "--vm-trace=full,samples:1ms,allocations:4K", env: env)
+      paths = run.traces.map(&:path)
+      assert_equal 2, paths.size
+      [*paths.map { |path| [path] }, paths, [merged(paths, run.dir)]].each { |files| assert_consistent(*files) }
+      PARTS.each { |from, to| assert_consistent(part(run.trace.path, from, to), of: "from #{from} to #{to} of #{env}") }
+    end
+  end
+
+  def merged(paths, dir)
+    File.join(dir, "merged").tap { |out| assert system(Trace::TOOL, "merge", "-o", out, *paths) }
+  end
+
+  # since, until: shares of the time from the first to the last event.
+  def part(path, since, til)
+    span, = JSON.parse(IO.popen([Trace::TOOL, "report", "--format=json", "--table=time_span", path], &:read))["time_span"]["rows"]
+    length = span["last_ns"] - span["first_ns"]
+    times = { since: since, until: til }.map { |name, share| "--#{name}=#{(share * length).round}ns" }
+    "#{path}.part".tap { |out| assert system(Trace::TOOL, "cut", *times, "-o", out, path, err: File::NULL) }
   end
 end

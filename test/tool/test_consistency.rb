@@ -40,6 +40,7 @@ class TestConsistency < Minitest::Test
         t.event(:begin, :green, "blocked", "Thread::Queue#pop", at)
         t.event(:end, :green, "blocked", "Thread::Queue#pop", at + 10)
       end
+      t.during(:main, "gc", "GC minor", at + 3.5, at + 4.2, count: [:uint64, 90 + gc], reason: "malloc")
       t.leaves(:main, at + 5, ThreadsTrace::BLOCKED) # else it ran before
       t.event(:begin, :main, "blocked", "sleep", at + 5)
       t.wakes(:worker, at + 3, at + 5.5, by: :main)
@@ -59,7 +60,7 @@ class TestConsistency < Minitest::Test
         t.runs(:worker, at + 40)
         t.leaves(:worker, at + 62, ThreadsTrace::DEAD)
       end
-      t.event(:end, :main, "blocked", "sleep", at + 70)
+      t.event(:end, :main, "blocked", "sleep", at + 70.3) # blocked until it is woken
       t.wakes(:main, at + 70, at + 95)
       t.leaves(:green, at + 94, ThreadsTrace::BLOCKED)
       t.event(:begin, :green, "blocked", "Thread::Queue#pop", at + 94)
