@@ -116,6 +116,7 @@ class TestConsistency < Minitest::Test
     [{ snapshot: "time" }, { snapshot: "memory" }, {}].each do |settings|
       trace = ThreadsTrace.new(settings: { keep: "newest", **settings }) do |t|
         t.during(:main, "compile", "m", 5, 6)
+        t.new_chunk if settings[:snapshot] == "time"
         t.runs(:main, 0)
         t.blocks(:main, "sleep", 20, 40)
         t.during(:main, "compile", "m", 50, 51)
