@@ -38,7 +38,8 @@ module Consistency
 
     # SQL has Perfetto's states, which know of no collections: a thread that collects runs. W (woken) and R (it gave up
     # the GVL) are the same wait. X and Z (dead) are no state of a life.
-    SQL_STATES = { "Running" => :running, "R" => :waiting, "W" => :waiting, "X" => nil, "Z" => nil }.tap { |all| all.default = :blocked }
+    SQL_STATES = { "Running" => :running, "R" => :waiting, "W" => :waiting, "X" => nil, "Z" => nil }
+                 .tap { |all| all.default = :blocked }
 
     # A state that is open at the end has the dur -1 in SQL, and ends with its process elsewhere. A wake-up of a
     # thread that runs begins a W in SQL, but changes nothing elsewhere.
@@ -92,6 +93,7 @@ module Consistency
     attr_accessor :assertions
 
     SAMPLE_STATES = { "GC" => "gc", "no CPU" => "no_cpu" }.tap { |all| all.default_proc = ->(_, name) { name } }
+    STATE_COLUMNS = { running_ns: :running, gc_ns: :gc, waiting_ns: :waiting, blocked_ns: :blocked }.freeze
     KINDS = %w[exits fallbacks blocked preempted allocations calls samples].freeze
     ALL_ROWS = "--top=1000000".freeze
 
@@ -155,8 +157,7 @@ module Consistency
       agree "reason", exits + reported_fallbacks(rows, "reason"), counted_by_reason
       lines = rows["exits_by_line"].map { |row| [["exits", line(row["method"])], row["count"]] }
       agree "line", lines + reported_fallbacks(rows, "method") { |label| line(label) }, counted_by_line
-      agree "state", columns(rows["thread_states"], %w[pid tid], running_ns: :running, gc_ns: :gc, waiting_ns: :waiting, blocked_ns: :blocked),
-            @reader.states
+      agree "state", columns(rows["thread_states"], %w[pid tid], **STATE_COLUMNS), @reader.states
       agree "collections", columns(rows["gc"], %w[kind], collections: :collections, pauses: :pauses, total_ns: :ns), gc
       agree "blocked", columns(rows["blocked"], %w[name], count: :count, total_ns: :ns), blocked
       agree "preempted", { "all" => rows["preempted"].sum { |row| row["count"] } }, sums(:preempted) { "all" }
@@ -185,11 +186,10 @@ module Consistency
       threads = sums(:sampled) { |pid, tid, _| [pid, tid] }
       agree "samples of", columns(rows, %w[pid tid], time_ns: nil).map { |key, ns| [key.first(2), ns] }, threads
       states = rows.flat_map do |row|
-        SamplesStates.map { |state| [[row["pid"], row["tid"], state], (row[state].to_f * row["time_ns"]).round] }
+        ReportSums::SHARES.map { |state| [[row["pid"], row["tid"], state], (row[state].to_f * row["time_ns"]).round] }
       end
       agree "samples", states, @reader.sampled, within: ->(key) { within_share(threads[key.first(2)]) }
     end
-    SamplesStates = %w[compiled interpreted compiling gc blocked waiting no_cpu].freeze
 
     # --- the page ---------------------------------------------------------------------------------------------
 
@@ -197,18 +197,21 @@ module Consistency
       page = run_tool("html", *@paths)
       data = JSON.parse(page[%r{<script type="application/json" id="data">(.*?)</script>}m, 1])
       texts, numbers = data["strings"], PageNumbers.of(data)
-      rows = data["rows"].map { |category, reason, frame, _, _, _, count| [kind(texts[category]), texts[reason], texts[frame], count] }
+      rows = data["rows"].map { |row| [kind(texts[row[0]]), texts[row[1]], texts[row[2]], row[6], numbers[row[9]]] }
       agree "reason", rows.map { |kind, reason, _, count| [[kind, reason], count] }, weighed_by_reason
       agree "frame", rows.map { |kind, _, frame, count| [[kind, frame], count] }, weighed_by_label
-      agree "bins", data["rows"].map { |row| [[kind(texts[row[0]]), texts[row[1]]], numbers[row[9]].sum(&:last)] }, weighed_by_reason
-      agree "head", { "exits" => data["exits"], "fallbacks" => data["fallbacks"], "stacks" => data["stacks"][0][2] },
-            sums(:weighed) { |kind, *| [kind] }.transform_keys(&:first).then { |all| all.merge("stacks" => all.fetch("exits", 0)) }
+      agree "bins", rows.map { |kind, reason, *, bins| [[kind, reason], bins.sum(&:last)] }, weighed_by_reason
+      whole = sums(:weighed) { |kind, *| kind }
+      agree "head", { "exits" => data["exits"], "fallbacks" => data["fallbacks"] }, whole
+      agree "stacks", { "exits" => data["stacks"][0][2] }, whole.slice("exits")
       agree "state", timeline_states(data["timeline"]), @reader.states
-      agree "collections", timeline_pauses(data["timeline"], texts), sums(:gc) { |name, what| PARTS.key?(what) ? [what] : [name, what] }
+      agree "collections", timeline_pauses(data["timeline"], texts),
+            sums(:gc) { |name, what| PARTS.key?(what) ? [what] : [name, what] }
       agree "blocked", timeline_blocked(data["timeline"], texts), blocked.select { |(_, what), _| what == :ns }
       page_calls(page, data, texts)
       return unless data["sampled"]
-      agree "samples", data["sample_states"].map { |name| SAMPLE_STATES[name] }.zip(data["sampled"][0].drop(2)), sums(:sampled) { |_, _, state| [state] }.transform_keys(&:first)
+      agree "samples", data["sample_states"].map { |name| SAMPLE_STATES[name] }.zip(data["sampled"][0].drop(2)),
+            sums(:sampled) { |_, _, state| state }
     end
 
     def timeline_states(timeline)
@@ -238,9 +241,14 @@ module Consistency
       end
       agree "calls", found, calls
       slices, = PageNumbers.calls(page, data)
-      agree "slices of", slices.map { |_, name, _, _| [[name, :calls], 1] }, calls.select { |(_, what), _| what == :calls }
-      own = CallsReference.new(slices.map { |track, name, from, length| [track, name, from, from + length] }).methods
-      agree "slices of", own.map { |name, sums| [[name, :own], sums[2]] }, calls.select { |(_, what), _| what == :own }
+      agree "slices of", nested(slices.map { |track, name, from, ns| [track, name, from, from + ns] }), calls
+    end
+
+    # What calls add up to: [track, name, from, to].
+    def nested(calls)
+      CallsReference.new(calls).methods.flat_map do |name, (count, total, own)|
+        [[[name, :calls], count], [[name, :total], total], [[name, :own], own]]
+      end
     end
 
     # --- tables for databases ---------------------------------------------------------------------------------
@@ -258,8 +266,9 @@ module Consistency
         agree "reason of sites", sites.map { |kind, reason, _, count| [[kind, reason], count] }, counted_by_reason
         agree "line of sites", sites.map { |kind, _, line, count| [[kind, line], count] }, counted_by_line
         table_events(all["events"], frames)
-        columns = { "running_ns" => :running, "gc_ns" => :gc, "waiting_ns" => :waiting, "blocked_ns" => :blocked }
-        agree "state of threads", all["threads"].flat_map { |row| columns.map { |column, state| [[*thread[row], state], row[column].to_i] } }, @reader.states
+        sums = all["threads"].map { |row| row.merge("pid" => pids[row["process"]], "tid" => row["tid"].to_i) }
+        found = columns(sums, %w[pid tid], **STATE_COLUMNS).map { |key, ns| [key, ns.to_i] }
+        agree "state of threads", found, @reader.states
         agree "state", all["states"].flat_map { |row| table_state(row, thread[row]) }, @reader.states
         table_spans(all["spans"])
       end
@@ -274,10 +283,15 @@ module Consistency
 
     def table_events(events, frames)
       exits, others = events.partition { |row| %w[side_exit recompile_exit fallback].include?(row["category"]) }
-      agree "reason of events", exits.map { |row| [[kind(row["category"]), row["name"]], row["weight"].to_i] }, weighed_by_reason
-      agree "frame of events", exits.map { |row| [[kind(row["category"]), frames[row["frame_id"]].to_s], row["weight"].to_i] }, weighed_by_label
+      exits = exits.map { |row| [kind(row["category"]), row["name"], frames[row["frame_id"]].to_s, row["weight"].to_i] }
+      agree "reason of events", exits.map { |kind, reason, _, weight| [[kind, reason], weight] }, weighed_by_reason
+      agree "frame of events", exits.map { |kind, _, frame, weight| [[kind, frame], weight] }, weighed_by_label
       objects = others.select { |row| row["category"] == "allocation" && !%w[freed alive].include?(row["name"]) }
-      agree "allocations", objects.flat_map { |row| [[[row["name"], :bytes], row["weight"].to_i], [[row["name"], :samples], 1]] }, allocated
+      agree "allocations", sampled_objects(objects), allocated
+    end
+
+    def sampled_objects(rows)
+      rows.flat_map { |row| [[[row["name"], :bytes], row["weight"].to_i], [[row["name"], :samples], 1]] }
     end
 
     def table_state(row, thread)
@@ -287,11 +301,14 @@ module Consistency
 
     def table_spans(spans)
       spans = spans.reject { |row| row["open"] == "1" }
-      of_calls = spans.select { |row| row["category"] == "call" }
-      own = CallsReference.new(of_calls.map { |row| [row.values_at("process", "tid"), row["name"], row["start_ns"].to_i, row["start_ns"].to_i + row["dur_ns"].to_i] })
-      agree "calls", own.methods.flat_map { |name, (count, total, own)| [[[name, :calls], count], [[name, :total], total], [[name, :own], own]] }, calls
+      of_calls = spans.select { |row| row["category"] == "call" }.map do |row|
+        from, ns = row.values_at("start_ns", "dur_ns").map(&:to_i)
+        [row.values_at("process", "tid"), row["name"], from, from + ns]
+      end
+      agree "calls", nested(of_calls), calls
       pauses = spans.select { |row| row["category"] == "gc" && row["name"].start_with?("GC ") }
-      agree "collections", pauses.flat_map { |row| [[[row["name"], :pauses], 1], [[row["name"], :ns], row["dur_ns"].to_i]] },
+      found = pauses.flat_map { |row| [[[row["name"], :pauses], 1], [[row["name"], :ns], row["dur_ns"].to_i]] }
+      agree "collections", found,
             sums(:gc) { |name, what| what == :collections ? nil : [name, PARTS.fetch(what, what)] }
     end
 
@@ -302,17 +319,21 @@ module Consistency
     def query
       slices = select(<<~SQL)
         SELECT s.id, s.parent_id, s.dur, s.category, s.name, p.upid, EXTRACT_ARG(s.arg_set_id, '0') AS frame,
-          EXTRACT_ARG(s.arg_set_id, 'weight') AS weight, EXTRACT_ARG(s.arg_set_id, 'count') AS number, EXTRACT_ARG(s.arg_set_id, 'began') AS began,
+          EXTRACT_ARG(s.arg_set_id, 'weight') AS weight, EXTRACT_ARG(s.arg_set_id, 'count') AS number,
+          EXTRACT_ARG(s.arg_set_id, 'began') AS began,
           COALESCE(EXTRACT_ARG(s.arg_set_id, 'reason'), EXTRACT_ARG(s.arg_set_id, 'major_by')) AS reason
-        FROM slice s JOIN thread_track k ON k.id = s.track_id JOIN thread t USING (utid) LEFT JOIN process p USING (upid)
+        FROM slice s JOIN thread_track k ON k.id = s.track_id JOIN thread t USING (utid)
+          LEFT JOIN process p USING (upid)
       SQL
       by_category = slices.group_by { |row| row["category"] }.tap { |all| all.default = [] }
       exits = by_category.values_at("side_exit", "recompile_exit", "fallback").flatten
-      agree "reason", exits.map { |row| [[kind(row["category"]), shown(row["name"])], row["weight"] || 1] }, weighed_by_reason
-      agree "frame", exits.map { |row| [[kind(row["category"]), shown(row["frame"].to_s)], row["weight"] || 1] }, weighed_by_label
+      exits = exits.map { |row| [kind(row["category"]), row["name"], row["frame"].to_s, row["weight"] || 1] }
+      agree "reason", exits.map { |kind, reason, _, weight| [[kind, reason], weight] }, weighed_by_reason
+      agree "frame", exits.map { |kind, _, frame, weight| [[kind, frame], weight] }, weighed_by_label
       objects = by_category["allocation"].reject { |row| %w[freed alive].include?(row["name"]) }
-      agree "allocations", objects.flat_map { |row| [[[row["name"], :bytes], row["weight"]], [[row["name"], :samples], 1]] }, allocated
-      agree "preempted", by_category["preempted"].map { |row| [row["name"], 1] }, sums(:preempted) { |name, _| shown(name) }
+      agree "allocations", sampled_objects(objects), allocated
+      agree "preempted", by_category["preempted"].map { |row| [row["name"], 1] },
+            sums(:preempted) { |name, _| shown(name) }
       query_pauses(by_category["gc"], slices)
       query_calls(by_category["call"], slices)
       agree "state", query_states, states_of_sql(@reader)
@@ -348,20 +369,24 @@ module Consistency
 
     def query_states
       rows = select(<<~SQL)
-        SELECT s.ts, s.dur, s.state, t.tid, p.pid, p.upid FROM thread_state s JOIN thread t USING (utid) JOIN process p USING (upid)
+        SELECT s.ts, s.dur, s.state, t.tid, p.pid, p.upid FROM thread_state s JOIN thread t USING (utid)
+          JOIN process p USING (upid)
         ORDER BY s.utid, s.ts, s.id
       SQL
-      nth = rows.map { |row| row.values_at("pid", "upid") }.uniq.sort.group_by(&:first).transform_values { |all| all.map(&:last) }
+      of_pid = rows.map { |row| row.values_at("pid", "upid") }.uniq.sort.group_by(&:first)
       rows.group_by { |row| row.values_at("upid", "tid") }.flat_map do |(upid, tid), of_thread|
         pid = of_thread[0]["pid"]
-        sql_pieces(of_thread, @reader.ends[pid][nth[pid].index(upid)]).filter_map { |state, ns| state && [[pid, tid, state], ns] }
+        ends = @reader.ends[pid][of_pid[pid].index([pid, upid])]
+        sql_pieces(of_thread, ends).filter_map { |state, ns| state && [[pid, tid, state], ns] }
       end
     end
 
     def query_samples
       rows = select(<<~SQL)
-        SELECT p.pid, t.tid, k.name, w.value FROM stack_sample s JOIN stack_sample_task_context x ON x.id = s.task_context_id
-          JOIN thread t USING (utid) JOIN process p USING (upid) JOIN stack_sample_counter w ON w.stack_sample_id = s.id
+        SELECT p.pid, t.tid, k.name, w.value FROM stack_sample s
+          JOIN stack_sample_task_context x ON x.id = s.task_context_id
+          JOIN thread t USING (utid) JOIN process p USING (upid)
+          JOIN stack_sample_counter w ON w.stack_sample_id = s.id
           JOIN stack_sample_counter_track k ON k.id = w.track_id
         WHERE s.source = 'ruby.samples' AND k.name NOT IN ('wall time', 'CPU time')
       SQL
@@ -379,7 +404,8 @@ module Consistency
         of[name].map { |labels, value| [[kind, labels["reason"]], value] }
       end
       agree "reason", reasons, sums(:counted) { |kind, reason, _| [kind, family(shown(reason))] }
-      agree "state", of["thread_seconds"].map { |labels, s| [labels["state"].to_sym, s * 10**9] }, sums(:states) { |_, _, state| [state] }.transform_keys(&:first)
+      agree "state", of["thread_seconds"].map { |labels, s| [labels["state"].to_sym, s * 10**9] },
+            sums(:states) { |_, _, state| state }
       pauses = of["gc_pauses"].map { |labels, value| [["GC #{labels["kind"]}", :pauses], value] } +
                of["gc_pause_seconds"].map { |labels, s| [["GC #{labels["kind"]}", :ns], s * 10**9] }
       agree "collections", pauses, gc.reject { |(_, what), _| what == :collections }
@@ -388,9 +414,10 @@ module Consistency
     # A trace compared with itself: nothing differs, and the sums of each side are those of the trace.
     def diff
       %w[exits fallbacks].each do |kind|
-        data = as_one_run(@paths) { |side| json("diff", "--format=json", "--normalize=none", "--kind=#{kind}", side, side) }
+        options = ["--format=json", "--normalize=none", "--kind=#{kind}"]
+        data = as_one_run(@paths) { |side| json("diff", *options, side, side) }
         total, = data["total"]["rows"]
-        counted = sums(:counted) { |of, *| [of] }.transform_keys(&:first)
+        counted = sums(:counted) { |of, *| of }
         agree "total", { kind => total["a"] }, counted.slice(kind)
         agree "total", { kind => total["b"] }, counted.slice(kind)
         next unless kind == "exits"
@@ -402,7 +429,7 @@ module Consistency
     end
 
     def diff_sums(rows)
-      wanted = sums(:states) { |_, _, state| [state.to_s] }.transform_keys(&:first)
+      wanted = sums(:states) { |_, _, state| state.to_s }
       wanted["gc"] = @reader.gc.sum { |(_, what), ns| what == :ns ? ns : 0 }
       wanted["calls"] = @reader.calls.sum { |(_, what), ns| what == :own ? ns : 0 }
       wanted["allocations"] = @reader.allocated.sum { |(_, what), bytes| what == :bytes ? bytes : 0 }
@@ -415,20 +442,35 @@ module Consistency
     def stacks
       KINDS.each do |kind|
         wanted, innermost = wanted_stacks(kind)
-        @output = "speedscope"
-        profile = json("export", "--format=speedscope", "--kind=#{kind}", *@paths)
-        frames = profile["shared"]["frames"].map { |frame| frame["name"] + (frame["file"] ? " (#{frame["file"]}#{":#{frame["line"]}" if frame["line"]})" : "") }
-        found = profile["profiles"].flat_map { |one| one["samples"].map { |stack| stack.map { |frame| frames[frame] } }.zip(one["weights"]) }
-        same_stacks(kind, found, wanted, innermost)
-        @output = "pprof"
-        _, samples, = read_pprof(run_tool("export", "--format=pprof", "--kind=#{kind}", *@paths).b)
-        found = samples.map { |stack, values| [stack.reverse.map { |name, file, line| file.empty? ? name : "#{name} (#{file}#{":#{line}" if line > 0})" }, values.last] }
-        same_stacks(kind, found, wanted, innermost)
-        @output = "folded"
-        found = run_tool("export", "--format=folded", "--kind=#{kind}", *@paths).lines(chomp: true).map { |text| text.rpartition(" ").values_at(0, 2) }
-        found = found.map { |stack, weight| [stack.split(";"), weight.to_i] }
-        MICROSECONDS.include?(kind) ? same_microseconds(kind, found, wanted) : same_stacks(kind, found, wanted, innermost)
+        %w[speedscope pprof folded].each do |format|
+          found = send(@output = format, run_tool("export", "--format=#{format}", "--kind=#{kind}", *@paths))
+          rounded = format == "folded" && MICROSECONDS.include?(kind)
+          rounded ? same_microseconds(kind, found, wanted) : same_stacks(kind, found, wanted, innermost)
+        end
       end
+    end
+
+    # Each gives [[frames, outermost first], weight] of each stack.
+    def speedscope(out)
+      profile = JSON.parse(out)
+      frames = profile["shared"]["frames"].map { |frame| frame_text(*frame.values_at("name", "file", "line")) }
+      profile["profiles"].flat_map do |one|
+        one["samples"].map { |stack| stack.map { |frame| frames[frame] } }.zip(one["weights"])
+      end
+    end
+
+    def pprof(out)
+      _, samples, = read_pprof(out.b)
+      samples.map { |stack, values| [stack.reverse.map { |frame| frame_text(*frame) }, values.last] }
+    end
+
+    def folded(out)
+      out.lines(chomp: true).map { |line| line.rpartition(" ").values_at(0, 2) }
+         .map { |stack, weight| [stack.split(";"), weight.to_i] }
+    end
+
+    def frame_text(name, file, line)
+      file.to_s.empty? ? name : "#{name} (#{file}#{":#{line}" if line.to_i > 0})"
     end
 
     def wanted_stacks(kind)
@@ -452,8 +494,8 @@ module Consistency
     def same_microseconds(kind, found, wanted)
       agree kind, { "all" => found.sum(&:last) }, { "all" => (wanted.sum(&:last) / 1000.0).round }
       lines = found.group_by { |stack, _| stack.last }
-      agree "#{kind} by leaf", found.map { |stack, weight| [stack.last, weight] }, wanted.transform_values { |ns| ns / 1000.0 },
-            within: ->(leaf) { lines.fetch(leaf, []).size }
+      agree "#{kind} by leaf", found.map { |stack, weight| [stack.last, weight] },
+            wanted.transform_values { |ns| ns / 1000.0 }, within: ->(leaf) { lines.fetch(leaf, []).size }
     end
   end
 end

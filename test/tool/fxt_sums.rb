@@ -10,7 +10,7 @@ class FxtSums
   Event = Struct.new(:type, :pid, :tid, :category, :name, :ts, :args, :to, :order)
   Change = Struct.new(:pid, :tid, :ts, :to, :cpu, :order) # to: running, waiting, woken, blocked, dead
   Duration = Struct.new(:from, :to, :category, :name, :args, :outermost)
-  TYPES = %i[instant counter begin end complete async_begin async_instant async_end flow_begin flow_step flow_end].freeze
+  TYPES = %i[instant counter begin end complete].freeze # others do not count
   PIECE = /\A.*-\d+(?=-\d{8}T\d{6}-\d+-)/ # of a spool: its process
 
   # Each is { key => sum }. weighed: events times their weight; counted: the same of a process without a summary, else
@@ -58,7 +58,7 @@ class FxtSums
       when 2 then provider[:strings][head[16, 15]] = text(head[32, 31])
       when 3 then provider[:threads][head[16, 8]] = [word, word]
       when 4 then event(head)
-      when 5 then packets(@record.byteslice(8 + (head[31] == 1 ? (head[16, 15] + 7) / 8 * 8 : 0), head[32, 15])) if head[48, 8] == 3
+      when 5 then blob(head)
       when 7 then object(head)
       when 8 then scheduling(head)
       end
@@ -103,12 +103,18 @@ class FxtSums
     @provider[:pids][tid] = @pids[tid] = args(head[40, 4])["process"] if head[16, 8] == 2
   end
 
+  def blob(head)
+    string(head[16, 16])
+    packets(@record.byteslice(@at, head[32, 15])) if head[48, 8] == 3
+  end
+
   # A wake-up names no process: it means what its provider switched or named last, or else any.
   def scheduling(head)
     case head[60, 4]
     when 0
       ts, out, into = time(word), thread(head[28, 8]), thread(head[36, 8])
-      change(*out, ts, { 0 => :waiting, 1 => :waiting, 4 => :dead, 5 => :dead }.fetch(head[24, 4], :blocked), head[16, 8])
+      left = { 0 => :waiting, 1 => :waiting, 4 => :dead, 5 => :dead }.fetch(head[24, 4], :blocked)
+      change(*out, ts, left, head[16, 8])
       change(*into, ts, :running, head[16, 8])
     when 2
       ts, tid = time(word), word
@@ -165,7 +171,8 @@ class FxtSums
         @allocated[[event.name, :samples]] += 1
       when "preempted" then @preempted[[event.name, args["0"] || event.name]] += 1
       when "trace"
-        hits[event.pid][[kind(args["kind"]), args["reason"], args["location"].to_s]] += args["hits"] if event.name == "site"
+        next unless event.name == "site"
+        hits[event.pid][[kind(args["kind"]), args["reason"], args["location"].to_s]] += args["hits"]
       end
     end
     whole = @events.select { |event| event.category == "trace" && event.name == "summary" }.map(&:pid)
@@ -205,19 +212,17 @@ class FxtSums
 
   def durations(events)
     edges = events.flat_map do |event|
-      case event.type
-      when :begin then [[event.ts, event.order, 0, event]]
-      when :end then [[event.ts, event.order, 1, event]]
-      when :complete then %w[gc blocked].include?(event.category) ? [[event.ts, event.order, 0, event], [event.to, event.order, 1, event]] : []
-      else []
-      end
+      whole = event.type == :complete && %w[gc blocked].include?(event.category)
+      [([event.ts, event.order, 0, event] if whole || event.type == :begin),
+       ([event.to || event.ts, event.order, 1, event] if whole || event.type == :end)].compact
     end
     open, all = [], []
     edges.sort_by { |edge| edge.first(3) }.each do |ts, _, ends, event|
       if ends == 1
         open.pop&.then { |duration| duration.to, duration.args = ts, event.args.merge(duration.args) }
       else
-        all << Duration.new(ts, nil, event.category, event.name, event.args, open.none? { |d| d.category == event.category })
+        outermost = open.none? { |duration| duration.category == event.category }
+        all << Duration.new(ts, nil, event.category, event.name, event.args, outermost)
         open << all.last
       end
     end
@@ -273,11 +278,11 @@ class FxtSums
       return
     end
     # Only the first pause has a reason. Heaps of ractors have collections of equal numbers.
-    collection = pause.args["count"] && [thread[0], pause.name, pause.args["count"]]
+    collection = [thread[0], pause.name, pause.args["count"]]
     @gc[[pause.name, :pauses]] += 1
     @gc[[pause.name, :ns]] += pause.to - pause.from
-    first = pause.args.key?("reason") || pause.args.key?("major_by") || collection.nil? || !@collections.key?(collection)
+    first = %w[reason major_by].any? { |arg| pause.args.key?(arg) } || !@collections.key?(collection)
     @gc[[pause.name, :collections]] += 1 if first
-    @collections[collection] = true if collection
+    @collections[collection] = true if pause.args["count"]
   end
 end

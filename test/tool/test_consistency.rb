@@ -8,7 +8,8 @@ class TestConsistency < Minitest::Test
   include ToolHelper
 
   MAIN, WORK, BLOCK = "<main> (/app/run.rb:1)", "Shop#page (/app/shop.rb:3)", "block in Shop#page (/app/shop.rb:7)"
-  SETTINGS = { flags: "exits threads gc calls allocations samples", samples_ns: [:uint64, 1_000_000], samples_clock: "wall",
+  SETTINGS = { flags: "exits threads gc calls allocations samples",
+               samples_ns: [:uint64, 1_000_000], samples_clock: "wall",
                 allocations: [:uint64, 65_536], exit_rate: [:uint64, 1] }.freeze
 
   def setup = @dir = Dir.mktmpdir
@@ -45,7 +46,8 @@ class TestConsistency < Minitest::Test
       t.event(:begin, :main, "blocked", "sleep", at + 5)
       t.wakes(:worker, at + 3, at + 5.5, by: :main)
       reason = later ? {} : { reason: "newobj" }
-      t.during(:worker, "gc", later ? "GC major" : "GC minor", at + 6, at + (child ? 7 : 9), count: [:uint64, gc + 1], **reason) do
+      t.during(:worker, "gc", later ? "GC major" : "GC minor", at + 6, at + (child ? 7 : 9),
+               count: [:uint64, gc + 1], **reason) do
         t.during(:worker, "gc", "mark", at + 6.1, at + 6.9)
       end
       t.event(:instant, :worker, "preempted", "Shop#page", at + 20, "0": WORK)
@@ -53,9 +55,11 @@ class TestConsistency < Minitest::Test
       t.wakes(:green, at + 10, at + 20, by: :worker)
       t.leaves(:"ractor 2", at + 25, ThreadsTrace::RUNNABLE)
       t.runs(:"ractor 2", at + 26)
-      t.during(:green, "gc", "GC major", at + 22, at + 30, count: [:uint64, gc + 2], reason: "malloc", major_by: "oldmalloc")
+      t.during(:green, "gc", "GC major", at + 22, at + 30,
+               count: [:uint64, gc + 2], reason: "malloc", major_by: "oldmalloc")
       t.during(:green, "gc", "GC major", at + 33, at + 34, count: [:uint64, gc + 2])
-      t.during(:"ractor 2", "gc", "GC major", at + 36, at + 37, count: [:uint64, gc + 2], major_by: "force") # of its own heap
+      # Of the ractor's own heap.
+      t.during(:"ractor 2", "gc", "GC major", at + 36, at + 37, count: [:uint64, gc + 2], major_by: "force")
       t.blocks(:green, "IO#read", at + 40, at + 61, at + 62, by: :worker, "0": "IO#read (/app/shop.rb:9)") do
         t.runs(:worker, at + 40)
         t.leaves(:worker, at + 62, ThreadsTrace::DEAD)
@@ -65,18 +69,33 @@ class TestConsistency < Minitest::Test
       t.leaves(:green, at + 94, ThreadsTrace::BLOCKED)
       t.event(:begin, :green, "blocked", "Thread::Queue#pop", at + 94)
       call.(:main, MAIN, 1, 99, began: "before the trace", ended: "after the trace") do
-        call.(:main, WORK, 2, child ? 60 : 50, left_out: [:uint64, 3], left_out_ns: [:uint64, 900]) { 3.times { |i| call.(:main, BLOCK, 4 + 10 * i, 9 + 10 * i) } }
+        call.(:main, WORK, 2, child ? 60 : 50, left_out: [:uint64, 3], left_out_ns: [:uint64, 900]) do
+          3.times { |i| call.(:main, BLOCK, 4 + 10 * i, 9 + 10 * i) }
+        end
         call.(:main, WORK, 61, 90) { call.(:main, WORK, 62, 80) { call.(:main, "Array#each", 63, 70) } }
       end
       call.(:worker, BLOCK, 5.6, 61.5) { call.(:worker, "Integer#times", 9.5, 44) }
-      8.times { |i| t.allocates(:worker, i.odd? ? "String" : "Shop::Item", at + 45 + i, sample: i + 1, weight: 65_556, frames: [WORK, MAIN]) }
+      8.times do |i|
+        t.allocates(:worker, i.odd? ? "String" : "Shop::Item", at + 45 + i,
+                    sample: i + 1, weight: 65_556, frames: [WORK, MAIN])
+      end
       t.freed(:green, at + 80, 1)
       t.alive(:main, at + 99, 2, survived: 1)
-      5.times { |i| t.event(:instant, :main, "side_exit", "GuardType(Fixnum)", at + 10 + 15 * i, "0": WORK, "1": MAIN, insn: "opt_plus", version: [:uint32, 1]) }
-      2.times { |i| t.event(:instant, :worker, "fallback", "SendPolymorphic", at + 42 + i, "0": BLOCK, "1": WORK, insn: "send", version: [:uint32, 1]) }
-      t.event(:instant, :main, "trace", "site", at + 99.5, reason: "GuardType(Fixnum)", kind: "side_exit", insn: "opt_plus", version: [:uint32, 1], location: WORK, hits: [:uint64, 5])
-      t.event(:instant, :main, "trace", "site", at + 99.5, reason: "SendPolymorphic", kind: "fallback", insn: "send", version: [:uint32, 1], location: BLOCK, hits: [:uint64, 2])
-      SamplesTrace::STATES.each_with_index { |state, i| t.sample(:main, at + 3 + 8 * i, child ? 2 : 8, state, MAIN, *[WORK, BLOCK].first(i % 3)) }
+      place = { insn: "opt_plus", version: [:uint32, 1] }
+      5.times do |i|
+        t.event(:instant, :main, "side_exit", "GuardType(Fixnum)", at + 10 + 15 * i, "0": WORK, "1": MAIN, **place)
+      end
+      2.times do |i|
+        t.event(:instant, :worker, "fallback", "SendPolymorphic", at + 42 + i, "0": BLOCK, "1": WORK, **place)
+      end
+      sites = [["GuardType(Fixnum)", "side_exit", WORK, 5], ["SendPolymorphic", "fallback", BLOCK, 2]]
+      sites.each do |reason, kind, frame, hits|
+        t.event(:instant, :main, "trace", "site", at + 99.5,
+                reason: reason, kind: kind, location: frame, hits: [:uint64, hits], **place)
+      end
+      SamplesTrace::STATES.each_with_index do |state, i|
+        t.sample(:main, at + 3 + 8 * i, child ? 2 : 8, state, MAIN, *[WORK, BLOCK].first(i % 3))
+      end
       t.new_chunk
       t.sample(:green, at + 30, 3.5, "gc", MAIN, WORK)
       t.sample(:green, at + 50, 20, "blocked", MAIN, "IO#read (/app/shop.rb:9)", fiber: "green fiber 1")
@@ -150,7 +169,7 @@ class TestConsistency < Minitest::Test
   end
 
   def pieces
-    [0, 100].each_with_index.map { |at, i| path("a-42-20261126T221504-#{i + 1}-time.fxt", process(at: at, later: i > 0)) }
+    [0, 100].map { |at| path("a-42-20261126T221504-#{at + 1}-time.fxt", process(at: at, later: at > 0)) }
   end
 
   def test_pieces_of_a_spool = assert_consistent(*pieces)
@@ -160,7 +179,8 @@ class TestConsistency < Minitest::Test
     [[8, 25], [21, 96], [33.5, 65], [50, 97], [0, 28], [94.5, 100]].each do |since, till|
       [process, Traces.gvl, Traces.kernel, Traces.calls].each_with_index do |trace, i|
         out = File.join(@dir, "cut-#{i}.fxt")
-        assert_equal 0, tool("cut", "--since=#{since}ms", "--until=#{till}ms", "-o", out, path("whole-#{i}.fxt", trace)).status
+        whole = path("whole-#{i}.fxt", trace)
+        assert_equal 0, tool("cut", "--since=#{since}ms", "--until=#{till}ms", "-o", out, whole).status
         assert_consistent(out, of: "#{i}: #{since} to #{till} ms")
       end
     end
