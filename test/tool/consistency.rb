@@ -204,7 +204,7 @@ module Consistency
       whole = sums(:weighed) { |kind, *| kind }
       agree "head", { "exits" => data["exits"], "fallbacks" => data["fallbacks"] }, whole
       agree "stacks", { "exits" => data["stacks"][0][2] }, whole.slice("exits")
-      agree "state", timeline_states(data["timeline"]), @reader.states
+      agree "state", timeline_states(data), @reader.states
       agree "collections", timeline_pauses(data["timeline"], texts),
             sums(:gc) { |name, what| PARTS.key?(what) ? [what] : [name, what] }
       agree "blocked", timeline_blocked(data["timeline"], texts), blocked.select { |(_, what), _| what == :ns }
@@ -214,10 +214,11 @@ module Consistency
             sums(:sampled) { |_, _, state| state }
     end
 
-    def timeline_states(timeline)
-      timeline["tracks"].flat_map do |track|
-        sums = PageNumbers.segments(track[10]).map(&:ns).transpose.map(&:sum)
-        %i[waiting blocked gc running].zip(sums).map { |state, ns| [[*track.first(2), state], ns || 0] }
+    def timeline_states(data)
+      data["timeline"]["tracks"].flat_map do |process, tid, *track|
+        pid = data["processes"][process][0]
+        sums = PageNumbers.segments(track[8]).map(&:ns).transpose.map(&:sum)
+        %i[waiting blocked gc running].zip(sums).map { |state, ns| [[pid, tid, state], ns || 0] }
       end
     end
 
@@ -343,10 +344,8 @@ module Consistency
     def query_pauses(rows, slices)
       rows = rows.select { |row| above(row, slices).nil? && whole_pause?(row["dur"], row["began"]) }
       found = rows.flat_map { |row| [[[row["name"], :pauses], 1], [[row["name"], :ns], row["dur"]]] }
-      later = rows.group_by { |row| row.values_at("upid", "name", "number") }.flat_map do |_, of_number|
-        of_number.drop(1).reject { |row| row["reason"] || row["number"].nil? }
-      end
-      agree "collections", found + (rows - later).map { |row| [[row["name"], :collections], 1] }, gc
+      first = rows.select { |row| row["reason"] }
+      agree "collections", found + first.map { |row| [[row["name"], :collections], 1] }, gc
     end
 
     # The nearest slice of the same category around this one.

@@ -26,7 +26,7 @@ class FxtSums
     @depth = 0
     @ends = Hash.new { |all, pid| all[pid] = [] }
     paths.slice_when { |a, b| !joined || a[PIECE].nil? || a[PIECE] != b[PIECE] }.each do |pieces|
-      @known, @collections, @last = {}, {}, {} # thread => the end of what earlier pieces have; collections
+      @known, @last = {}, {} # thread => the end of what earlier pieces have
       pieces.each { |path| file(File.binread(path)) }
       @last.each { |pid, ts| @ends[pid] << ts }
     end
@@ -277,12 +277,9 @@ class FxtSums
       @gc[[pause.name, :ns_of_parts]] += pause.to - pause.from
       return
     end
-    # Only the first pause has a reason. Heaps of ractors have collections of equal numbers.
-    collection = [thread[0], pause.name, pause.args["count"]]
+    # Only the first pause has a reason. One without goes on with a collection, which may be older than the trace.
     @gc[[pause.name, :pauses]] += 1
     @gc[[pause.name, :ns]] += pause.to - pause.from
-    first = %w[reason major_by].any? { |arg| pause.args.key?(arg) } || !@collections.key?(collection)
-    @gc[[pause.name, :collections]] += 1 if first
-    @collections[collection] = true if pause.args["count"]
+    @gc[[pause.name, :collections]] += 1 if %w[reason major_by].any? { |arg| pause.args.key?(arg) }
   end
 end

@@ -61,7 +61,7 @@ add_pause(struct gc_pauses *gc, uint32_t process_number, uint32_t piece, const s
     uint64_t number = begin->number != UINT64_MAX ? begin->number : end->number;
     uint32_t why = begin->reason != STRING_NONE ? begin->reason : end->reason;
     uint32_t major_by = begin->major_by != STRING_NONE ? begin->major_by : end->major_by;
-    bool numbered = process != NULL && number != UINT64_MAX, first = why != STRING_NONE;
+    bool numbered = process != NULL && number != UINT64_MAX, first = why != STRING_NONE || major_by != STRING_NONE;
     const struct gc_recent *recent = numbered && !first ? goes_on_with(process, number, begin) : NULL;
     uint32_t row = first            ? reason_row(gc, begin->name, why, major_by)
                    : recent != NULL ? recent->row

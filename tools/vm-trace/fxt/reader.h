@@ -118,7 +118,6 @@ struct fxt_object {
     unsigned type;
     uint32_t provider;
     uint64_t offset;
-    uint32_t provider;
     uint32_t pid;
     uint32_t tid;
     uint64_t raw_tid;
