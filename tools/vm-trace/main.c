@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/escape.h"
+#include "base/hash_index.h"
 #include "base/nearest.h"
 #include "cli/command.h"
 #include "cli/folders.h"
@@ -118,6 +119,7 @@ run_command(const struct command *command, int argc, char **argv)
 int
 main(int argc, char **argv)
 {
+    hash_seed_init();
     if (argc < 2) {
         print_help(stderr);
         return STATUS_USAGE;

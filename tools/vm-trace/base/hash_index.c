@@ -1,8 +1,22 @@
 /* hash_index.c - see hash_index.h */
+#define _DEFAULT_SOURCE /* getentropy */
 #include <stdlib.h>
+#include <sys/random.h>
+#include <unistd.h>
 
 #include "base/hash_index.h"
 #include "base/xalloc.h"
+
+struct hash_seed hash_seed = HASH_NO_SEED;
+
+void
+hash_seed_init(void)
+{
+    struct hash_seed drawn;
+    if (hash_seed.bits != 0 || getentropy(&drawn, sizeof drawn) != 0) return; /* tables may be in use: a fuzzer runs main again */
+    for (unsigned i = 0; i < 2; i++) drawn.odd[i] |= 1; /* an even factor would lose bits */
+    hash_seed = drawn;
+}
 
 void
 hash_index_free(struct hash_index *index)

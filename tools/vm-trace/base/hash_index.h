@@ -11,6 +11,9 @@
  * Then *slot either belongs to the entry, or is 0, and the caller may store the number of a new
  * entry + 1 in it. map.h (64-bit keys), row_table.h (keys of several numbers) and pool.h (strings)
  * use it.
+ *
+ * Hashes are made with hash_mix, which differs from run to run: nobody can make a trace whose keys all get the same
+ * slot. So nothing that is printed may depend on a hash, or on the order of the slots.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -50,15 +53,43 @@ hash_index_next(const struct hash_index *index, uint32_t *slot)
     return ++slot == index->slots + index->slot_count ? index->slots : slot;
 }
 
-/* Mixes all bits of a word, for hashes. */
+struct hash_seed {
+    uint64_t bits;
+    uint64_t odd[2];
+};
+
+/* Of this run. Tests that leave out hash_seed_init have HASH_NO_SEED. */
+extern struct hash_seed hash_seed;
+#define HASH_NO_SEED {0, {UINT64_C(0x9e3779b97f4a7c15), UINT64_C(0xbf58476d1ce4e5b9)}}
+
+/* Draws the seed. Call it before there is any table. If the system has no random numbers, the seed stays. */
+void hash_seed_init(void);
+
+/* Mixes all bits of a word. */
+static inline uint64_t
+hash_mix_with(const struct hash_seed *seed, uint64_t word)
+{
+    word ^= seed->bits;
+    word ^= word >> 32;
+    word *= seed->odd[0];
+    word ^= word >> 29;
+    word *= seed->odd[1];
+    return word ^ (word >> 32);
+}
+
+/* For keys of tables. */
+static inline uint64_t
+hash_mix(uint64_t word)
+{
+    return hash_mix_with(&hash_seed, word);
+}
+
+/* The same in every run: for what is printed, or compared with what another run has printed. */
 static inline uint64_t
 mix64(uint64_t word)
 {
-    word ^= word >> 32;
-    word *= UINT64_C(0x9e3779b97f4a7c15);
-    word ^= word >> 29;
-    word *= UINT64_C(0xbf58476d1ce4e5b9);
-    return word ^ (word >> 32);
+    static const struct hash_seed none = HASH_NO_SEED;
+    return hash_mix_with(&none, word);
 }
 
 #endif

@@ -16,7 +16,7 @@ map_free(struct map *map)
 static uint64_t
 hash_of(const void *map, uint32_t number)
 {
-    return mix64(((const struct map *)map)->keys[number]);
+    return hash_mix(((const struct map *)map)->keys[number]);
 }
 
 void

@@ -31,7 +31,7 @@ void map_set_within(struct budget *budget, struct map *map, uint64_t key, uint32
 static inline uint32_t *
 map_slot(const struct map *map, uint64_t key)
 {
-    uint32_t *slot = hash_index_first(&map->index, mix64(key));
+    uint32_t *slot = hash_index_first(&map->index, hash_mix(key));
     while (*slot != 0 && map->keys[*slot - 1] != key) slot = hash_index_next(&map->index, slot);
     return slot;
 }

@@ -34,15 +34,15 @@ struct pool {
 static uint32_t
 hash_bytes(const char *ptr, size_t len)
 {
-    uint64_t hash = len * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t hash = len * hash_seed.odd[0];
     uint64_t word;
     for (; len >= sizeof word; ptr += sizeof word, len -= sizeof word) {
         memcpy(&word, ptr, sizeof word);
-        hash = mix64(hash ^ word);
+        hash = hash_mix(hash ^ word);
     }
     word = 0;
     memcpy(&word, ptr, len);
-    return (uint32_t)mix64(hash ^ word);
+    return (uint32_t)hash_mix(hash ^ word);
 }
 
 /* Entry 0 is not in the index, so "number + 1" in a slot is the number of the string. */

@@ -24,8 +24,8 @@ static uint64_t
 hash_of_key(const struct row_table *table, const uint32_t *key)
 {
     uint64_t hash = 0;
-    for (unsigned i = 0; i < table->key_words; i++) hash = hash * UINT64_C(0x9e3779b97f4a7c15) + key[i];
-    return mix64(hash);
+    for (unsigned i = 0; i < table->key_words; i++) hash = hash * hash_seed.odd[0] + key[i];
+    return hash_mix(hash);
 }
 
 static uint64_t

@@ -69,9 +69,9 @@ hash_of(const struct model_arg *args, unsigned count)
         uint64_t value;
         memcpy(&value, &args[i].integer, sizeof value);
         hash = (hash << 23 | hash >> 41) ^ ((uint64_t)args[i].key << 8 | args[i].type);
-        hash = (hash + value) * UINT64_C(0x9e3779b97f4a7c15);
+        hash = hash_mix(hash + value);
     }
-    return mix64(hash);
+    return hash;
 }
 
 static uint64_t

@@ -16,7 +16,7 @@ thread_key(uint32_t pid, uint32_t tid)
 static inline uint64_t
 flow_key(uint32_t pid, uint64_t id)
 {
-    return mix64(id) ^ mix64((uint64_t)pid + 1);
+    return hash_mix(hash_mix(id) + pid);
 }
 
 /* Async events belong together by category, name and id, whatever their threads. A hash, too. */
@@ -24,7 +24,7 @@ static inline uint64_t
 async_key(struct pool *pool, const struct fxt_event *event)
 {
     uint64_t names = (uint64_t)pool_id(pool, event->category) << 32 | pool_id(pool, event->name);
-    return mix64(event->id) ^ mix64(names + 1);
+    return hash_mix(hash_mix(event->id) + names);
 }
 
 #endif

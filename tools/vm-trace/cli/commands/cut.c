@@ -458,8 +458,8 @@ static void
 cut_object(void *context, const struct fxt_object *object)
 {
     struct cut *cut = context;
-    uint64_t key = mix64(object->raw_pid ^ mix64(object->raw_tid + object->type));
-    key = mix64(key ^ pool_id(reader_pool(cut->reader), object->name));
+    uint64_t key = hash_mix(object->raw_pid ^ hash_mix(object->raw_tid + object->type));
+    key = hash_mix(key ^ pool_id(reader_pool(cut->reader), object->name));
     cut->decision = map_get(&cut->objects, key) == MAP_NONE ? KEEP : LEAVE_OUT;
     map_set(&cut->objects, key, 1);
 }
