@@ -83,32 +83,69 @@ print_seconds(const struct metrics *metrics, const char *name, struct label one,
     fprintf(metrics->out, "%" PRIu64 ".%09" PRIu64 "\n", ns / 1000000000, ns % 1000000000);
 }
 
+/* --- sums ---------------------------------------------------------------------------------------------- */
+
+/* What rows with one reason have together. In the order of the first row of each. */
+struct sum {
+    uint32_t reason, kind; /* the key: strings of the pool */
+    uint64_t count, ns, limited;
+};
+enum { SUM_KEYS = 2 };
+
+static struct row_table
+sums_new(void)
+{
+    struct row_table sums;
+    row_table_init(&sums, sizeof(struct sum), SUM_KEYS, UINT32_MAX);
+    return sums;
+}
+
+static struct sum *
+sum_of(struct row_table *sums, uint32_t reason, uint32_t kind)
+{
+    return row_table_get(sums, (const uint32_t[SUM_KEYS]){reason, kind});
+}
+
+static struct label
+reason_label(const struct metrics *metrics, const struct sum *sum)
+{
+    return (struct label){"reason", view_name(&metrics->view, sum->reason)};
+}
+
 /* --- what was read ---------------------------------------------------------------------------------------- */
 
-/* Whether an earlier file has another piece of the same process's recording. */
-static bool
-later_piece_p(const struct report *report, uint32_t number)
+static void
+print_losses(const struct metrics *metrics)
 {
-    const struct report_process *process = report_process(report, number);
-    for (uint32_t i = 0; process->snapshot && i < number; i++) {
-        const struct report_process *earlier = report_process(report, i);
-        if (earlier->shown && earlier->snapshot && earlier->pid == process->pid) return true;
+    const struct row_table *losses = &metrics->view.report->losses;
+    struct row_table sums = sums_new();
+    for (uint32_t i = 0; i < losses->count; i++) {
+        const struct report_loss *loss = row_table_at(losses, i);
+        sum_of(&sums, loss->reason, STRING_NONE)->count += loss->events;
     }
-    return false;
+    begin_family(metrics, "lost_events", NULL, "Events that the recorder lost, by reason.");
+    for (uint32_t i = 0; i < sums.count; i++) {
+        const struct sum *sum = row_table_at(&sums, i);
+        print_count(metrics, "lost_events", reason_label(metrics, sum), none, sum->count);
+    }
+    row_table_free(&sums);
 }
 
 static void
 print_traces(const struct metrics *metrics, uint32_t files, uint32_t unread)
 {
     const struct report *report = metrics->view.report;
+    struct map snapshots = {0}; /* by pid: a recording may have several */
     uint32_t processes = 0;
     uint64_t traced_ns = 0;
     for (uint32_t i = 0; i < report->processes.count; i++) {
         const struct report_process *process = report_process(report, i);
         if (!process->shown) continue;
-        processes += !later_piece_p(report, i);
+        processes += !process->snapshot || map_get(&snapshots, process->pid) == MAP_NONE;
+        if (process->snapshot) map_set(&snapshots, process->pid, 1);
         if (process->first_ns <= process->last_ns) traced_ns += (uint64_t)(process->last_ns - process->first_ns);
     }
+    map_free(&snapshots);
     begin_family(metrics, "files", NULL, "Traces that were to be read.");
     print_count(metrics, "files", label("state", "read"), none, files - unread);
     print_count(metrics, "files", label("state", "skipped"), none, unread);
@@ -118,90 +155,62 @@ print_traces(const struct metrics *metrics, uint32_t files, uint32_t unread)
     print_count(metrics, "processes", none, none, processes);
     begin_family(metrics, "traced_seconds", "seconds", "From the first to the last event, summed over processes.");
     print_seconds(metrics, "traced_seconds", none, none, traced_ns);
-
-    begin_family(metrics, "lost_events", NULL, "Events that the recorder lost, by reason.");
-    for (uint32_t i = 0; i < report->losses.count; i++) {
-        const struct report_loss *loss = row_table_at(&report->losses, i);
-        uint64_t events = 0;
-        bool first = true;
-        for (uint32_t other = 0; other < report->losses.count; other++) { /* a handful of reasons */
-            const struct report_loss *same = row_table_at(&report->losses, other);
-            if (same->reason != loss->reason) continue;
-            first = first && other >= i;
-            events += same->events;
-        }
-        const struct label reason = {"reason", view_name(&metrics->view, loss->reason)};
-        if (first) print_count(metrics, "lost_events", reason, none, events);
-    }
+    print_losses(metrics);
 }
 
 /* --- exits ------------------------------------------------------------------------------------------------ */
 
-/* Exits whose reasons differ only in parentheses. */
-struct family {
-    struct fxt_string reason;
-    uint64_t count, lost_ns, limited;
-};
-
-static struct fxt_string
-without_parentheses(struct fxt_string reason)
+static uint32_t
+without_parentheses(struct pool *pool, uint32_t reason)
 {
-    const char *open = reason.len > 0 ? memchr(reason.ptr, '(', reason.len) : NULL;
-    return (struct fxt_string){.ptr = reason.ptr, .len = open != NULL ? (uint32_t)(open - reason.ptr) : reason.len};
+    struct fxt_string text = pool_string(pool, reason);
+    const char *open = text.len > 0 ? memchr(text.ptr, '(', text.len) : NULL;
+    return open == NULL ? reason : pool_intern(pool, text.ptr, (size_t)(open - text.ptr));
 }
 
-/* Returns their number, at most the number of rows. malloc'ed. */
-static uint32_t
-sum_families(const struct view *view, bool fallbacks, struct family **families_out)
+/* Of exits whose reasons differ only in parentheses. */
+static struct row_table
+sum_exits(const struct view *view, bool fallbacks)
 {
-    struct row_table rows = view_exits(view, fallbacks, BY_REASON, NULL);
-    struct family *families = xcalloc(rows.count + 1, sizeof *families);
-    uint32_t count = 0;
+    struct row_table rows = view_exits(view, fallbacks, BY_REASON, NULL), sums = sums_new();
     for (uint32_t i = 0; i < rows.count; i++) {
         const struct exit_row *row = row_table_at(&rows, i);
-        struct fxt_string reason = without_parentheses(view_name(view, row->reason));
-        uint32_t at = 0;
-        while (at < count && (families[at].reason.len != reason.len ||
-                              memcmp(families[at].reason.ptr, reason.ptr, reason.len) != 0)) at++;
-        if (at == count) families[count++].reason = reason;
-        families[at].count += row->count;
-        families[at].lost_ns += row->lost_ns;
-        families[at].limited += row->outcomes[LIMITED];
+        struct sum *sum = sum_of(&sums, without_parentheses(view->report->pool, row->reason), STRING_NONE);
+        sum->count += row->count;
+        sum->ns += row->lost_ns;
+        sum->limited += row->outcomes[LIMITED];
     }
     exit_rows_free(&rows);
-    *families_out = families;
-    return count;
+    return sums;
 }
 
 static void
 print_exits(const struct metrics *metrics)
 {
-    struct family *exits, *fallbacks;
-    uint32_t exit_count = sum_families(&metrics->view, false, &exits);
-    uint32_t fallback_count = sum_families(&metrics->view, true, &fallbacks);
+    struct row_table exits = sum_exits(&metrics->view, false), fallbacks = sum_exits(&metrics->view, true);
+    const struct sum *sums = exits.rows;
     begin_family(metrics, "exits", NULL, "Exits of compiled code to the interpreter, by reason.");
-    for (uint32_t i = 0; i < exit_count; i++)
-        print_count(metrics, "exits", (struct label){"reason", exits[i].reason}, none, exits[i].count);
+    for (uint32_t i = 0; i < exits.count; i++)
+        print_count(metrics, "exits", reason_label(metrics, &sums[i]), none, sums[i].count);
     if (report_timed(metrics->view.report)) {
         begin_family(metrics, "exit_lost_seconds", "seconds",
                      "Time in the interpreter because of exits, by reason (stream states).");
-        for (uint32_t i = 0; i < exit_count; i++)
-            print_seconds(metrics, "exit_lost_seconds", (struct label){"reason", exits[i].reason}, none,
-                          exits[i].lost_ns);
+        for (uint32_t i = 0; i < exits.count; i++)
+            print_seconds(metrics, "exit_lost_seconds", reason_label(metrics, &sums[i]), none, sums[i].ns);
     }
     begin_family(metrics, "exits_at_version_limit", NULL,
                  "Recompile exits of code that has as many versions as it may have, by reason.");
-    for (uint32_t i = 0; i < exit_count; i++) {
-        if (exits[i].limited > 0)
-            print_count(metrics, "exits_at_version_limit", (struct label){"reason", exits[i].reason}, none,
-                        exits[i].limited);
+    for (uint32_t i = 0; i < exits.count; i++) {
+        if (sums[i].limited > 0)
+            print_count(metrics, "exits_at_version_limit", reason_label(metrics, &sums[i]), none, sums[i].limited);
     }
     begin_family(metrics, "fallbacks", NULL, "Calls that compiled code left to the interpreter, by reason.");
-    for (uint32_t i = 0; i < fallback_count; i++)
-        print_count(metrics, "fallbacks", (struct label){"reason", fallbacks[i].reason}, none,
-                    fallbacks[i].count);
-    free(exits);
-    free(fallbacks);
+    for (uint32_t i = 0; i < fallbacks.count; i++) {
+        const struct sum *sum = row_table_at(&fallbacks, i);
+        print_count(metrics, "fallbacks", reason_label(metrics, sum), none, sum->count);
+    }
+    row_table_free(&exits);
+    row_table_free(&fallbacks);
 }
 
 /* --- the other streams ------------------------------------------------------------------------------------- */
@@ -231,27 +240,15 @@ print_threads(const struct metrics *metrics)
         print_seconds(metrics, "thread_seconds", label("state", states[i].name), none, ns[states[i].state]);
 }
 
-/* Rows of the table differ in what made a collection a major one, too. */
 static void
-print_gc_reasons(const struct metrics *metrics, bool seconds)
+print_gc_reasons(const struct metrics *metrics, const struct row_table *sums, bool seconds)
 {
-    const struct row_table *reasons = &metrics->view.report->gc.reasons;
-    for (uint32_t i = 0; i < reasons->count; i++) {
-        const struct gc_reason *reason = row_table_at(reasons, i);
-        uint64_t count = 0, ns = 0;
-        bool repeated = false;
-        for (uint32_t other = 0; other < reasons->count; other++) {
-            const struct gc_reason *same = row_table_at(reasons, other);
-            if (same->kind != reason->kind || same->reason != reason->reason) continue;
-            repeated = repeated || other < i;
-            count += same->pauses.count;
-            ns += same->pauses.total_ns;
-        }
-        const struct label kind = label("kind", reason->kind == STRING_GC_MAJOR ? "major" : "minor");
-        const struct label why = {"reason", view_name(&metrics->view, reason->reason)};
-        if (repeated) continue;
-        if (seconds) print_seconds(metrics, "gc_pause_seconds", kind, why, ns);
-        else print_count(metrics, "gc_pauses", kind, why, count);
+    for (uint32_t i = 0; i < sums->count; i++) {
+        const struct sum *sum = row_table_at(sums, i);
+        const struct label kind = label("kind", sum->kind == STRING_GC_MAJOR ? "major" : "minor");
+        const struct label reason = reason_label(metrics, sum);
+        if (seconds) print_seconds(metrics, "gc_pause_seconds", kind, reason, sum->ns);
+        else print_count(metrics, "gc_pauses", kind, reason, sum->count);
     }
 }
 
@@ -259,16 +256,21 @@ static void
 print_gc(const struct metrics *metrics)
 {
     const struct row_table *reasons = &metrics->view.report->gc.reasons;
+    struct row_table sums = sums_new(); /* rows of `reasons` differ in what made a collection a major one, too */
     uint64_t longest_ns = 0;
     if (reasons->count == 0) return;
-    begin_family(metrics, "gc_pauses", NULL, "Pauses of the garbage collector, by kind and reason.");
-    print_gc_reasons(metrics, false);
-    begin_family(metrics, "gc_pause_seconds", "seconds", "Their time.");
-    print_gc_reasons(metrics, true);
     for (uint32_t i = 0; i < reasons->count; i++) {
         const struct gc_reason *reason = row_table_at(reasons, i);
+        struct sum *sum = sum_of(&sums, reason->reason, reason->kind);
+        sum->count += reason->pauses.count;
+        sum->ns += reason->pauses.total_ns;
         if (reason->pauses.longest_ns > longest_ns) longest_ns = reason->pauses.longest_ns;
     }
+    begin_family(metrics, "gc_pauses", NULL, "Pauses of the garbage collector, by kind and reason.");
+    print_gc_reasons(metrics, &sums, false);
+    begin_family(metrics, "gc_pause_seconds", "seconds", "Their time.");
+    print_gc_reasons(metrics, &sums, true);
+    row_table_free(&sums);
     begin_family(metrics, "gc_longest_pause_seconds", "seconds", "The longest pause of the garbage collector.");
     print_seconds(metrics, "gc_longest_pause_seconds", none, none, longest_ns);
 }
