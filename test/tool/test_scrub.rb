@@ -149,6 +149,48 @@ class TestScrub < Minitest::Test
     assert_includes bytes, "a\0 *** \0b"
   end
 
+  # Each process of a merged trace has its own.
+  def test_command_that_begins_with_that_of_another_process_is_removed_as_a_whole
+    commands = ["ruby start.rb", "ruby start.rb --token=tooSecret", "start.rb --token=tooSecret --and=more", "ruby"]
+    commands.permutation do |all|
+      bytes = scrub(with_commands(all, ["ran: ruby start.rb --token=tooSecret --and=more!", *commands])).last
+      refute_match(/ruby|tooSecret|more/, bytes)
+      assert_equal ["ran: ***!", *["***"] * 4], names(bytes)
+    end
+  end
+
+  def with_commands(commands, texts)
+    FxtBuilder.new.tap do |b|
+      b.provider(1, "test")
+      b.init
+      commands.each_with_index do |command, i|
+        b.event(:instant, "trace", "settings", ts: i, pid: 10 + i, tid: 10, args: { "command" => FxtBuilder::Inline.new(command) })
+      end
+      texts.each_with_index { |text, i| b.event(:instant, "app", FxtBuilder::Inline.new(text), ts: 100 + i, pid: 10, tid: 10) }
+    end
+  end
+
+  def names(bytes) = dump(bytes).lines.map { |line| JSON.parse(line) }.select { |event| event["cat"] == "app" }.map { |event| event["name"] }
+
+  # A simple implementation: marks all bytes of each command, wherever it is. One star for each gap.
+  def without(text, commands)
+    covered = [false] * text.size
+    commands.each { |command| (0..text.size).each { |at| covered.fill(true, at, command.size) if text[at, command.size] == command } }
+    text.chars.zip(covered).chunk_while { |a, b| a.last == b.last }
+        .map { |part| part.first.last ? "*" : part.map(&:first).join }.join
+  end
+
+  def test_commands_are_found_as_by_a_simple_search
+    random = Random.new(5)
+    word = ->(most) { Array.new(random.rand(2..most)) { "ab "[random.rand(3)] }.join }
+    40.times do
+      commands = Array.new(random.rand(1..30)) { word[7] }
+      texts = Array.new(50) { word[30] }
+      _, bytes = scrub(with_commands(commands, texts), "--keep-paths")
+      assert_equal texts.map { |text| without(text, commands) }, names(bytes).map { |name| name.squeeze("*") }, commands.inspect
+    end
+  end
+
   def test_what_is_kept_on_request
     _, bytes = scrub(trace, "--keep-paths")
     assert_includes bytes, "/srv/shop/app/order.rb"

@@ -27,12 +27,11 @@ scrub_add_secret(struct scrub *scrub, struct fxt_string text, bool word)
     uint32_t stars = 0; /* what is removed already */
     while (stars < text.len && text.ptr[stars] == '*') stars++;
     if (text.len < LEAST || stars == text.len) return;
-    for (uint32_t i = 0; i < scrub->secret_count; i++) {
-        const char *known = scrub->secrets[i].text;
-        if (strlen(known) == text.len && memcmp(known, text.ptr, text.len) == 0) return;
-    }
+    char *copy = xcalloc(text.len, 1);
+    memcpy(copy, text.ptr, text.len);
     make_room(scrub->secrets, scrub->secret_count, scrub->secret_capacity);
-    scrub->secrets[scrub->secret_count++] = (struct scrub_secret){xformat("%.*s", (int)text.len, text.ptr), word};
+    scrub->secrets[scrub->secret_count++] = (struct scrub_secret){.text = copy, .len = text.len, .word = word};
+    scrub->sorted = false;
 }
 
 void
@@ -40,6 +39,56 @@ scrub_forget_secrets(struct scrub *scrub)
 {
     for (uint32_t i = 0; i < scrub->secret_count; i++) free(scrub->secrets[i].text);
     scrub->secret_count = 0;
+    scrub->sorted = false;
+}
+
+static int
+compare_bytes(const char *a, size_t a_len, const char *b, size_t b_len)
+{
+    int order = memcmp(a, b, a_len < b_len ? a_len : b_len);
+    return order != 0 ? order : (a_len > b_len) - (a_len < b_len);
+}
+
+/* Of equal texts, one that is removed everywhere comes first. */
+static int
+compare_secrets(const void *one, const void *other)
+{
+    const struct scrub_secret *a = one, *b = other;
+    int order = compare_bytes(a->text, a->len, b->text, b->len);
+    return order != 0 ? order : a->word - b->word;
+}
+
+static bool
+begins_with(const struct scrub_secret *secret, const struct scrub_secret *with)
+{
+    return with->len <= secret->len && memcmp(secret->text, with->text, with->len) == 0;
+}
+
+/* A trace of many processes has as many command lines, so they are not looked for one by one. */
+static void
+sort_secrets(struct scrub *scrub)
+{
+    struct scrub_secret *secrets = scrub->secrets;
+    uint32_t count = 0;
+    if (scrub->secret_count > 0) qsort(secrets, scrub->secret_count, sizeof *secrets, compare_secrets);
+    memset(scrub->begins, 0, sizeof scrub->begins);
+    for (uint32_t i = 0; i < scrub->secret_count; i++) {
+        struct scrub_secret secret = secrets[i];
+        uint32_t prefix = count;
+        if (count > 0 && secret.len == secrets[count - 1].len && begins_with(&secret, &secrets[count - 1])) {
+            free(secret.text);
+            continue;
+        }
+        while (prefix > 0 && !begins_with(&secret, &secrets[prefix - 1])) prefix = secrets[prefix - 1].prefix;
+        secret.prefix = prefix;
+        secrets[count++] = secret;
+        scrub->begins[(unsigned char)*secret.text + 1] = count;
+    }
+    scrub->secret_count = count;
+    for (unsigned i = 1; i < UCHAR_MAX + 2; i++) {
+        if (scrub->begins[i] == 0) scrub->begins[i] = scrub->begins[i - 1];
+    }
+    scrub->sorted = true;
 }
 
 /* Up to three stars instead of so many bytes. Returns how many are left. */
@@ -67,26 +116,51 @@ word_char_p(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Whether what lies in a text from `from` to `to` is a part of a longer word. */
-static bool
-part_of_word_p(const char *text, size_t len, size_t from, size_t to)
+/* The bytes of the longest secret at a place in a text, or 0. `before`: the byte before it. */
+static size_t
+secret_bytes(const struct scrub *scrub, const char *text, size_t len, char before)
 {
-    return (from > 0 && word_char_p(text[from - 1])) || (to < len && word_char_p(text[to]));
+    uint32_t begin = scrub->begins[(unsigned char)*text], low = begin, high = scrub->begins[(unsigned char)*text + 1];
+    while (low < high) { /* to the first one behind the text: those that the text begins with come before it */
+        uint32_t middle = low + (high - low) / 2;
+        const struct scrub_secret *secret = &scrub->secrets[middle];
+        if (compare_bytes(secret->text, secret->len, text, len) <= 0) low = middle + 1;
+        else high = middle;
+    }
+    if (low == begin) return 0;
+    const struct scrub_secret *secret = &scrub->secrets[low - 1];
+    size_t same = 0;
+    while (same < secret->len && same < len && secret->text[same] == text[same]) same++;
+    for (uint32_t number = low; number != 0; number = secret->prefix) {
+        secret = &scrub->secrets[number - 1];
+        if (secret->len > same) continue;
+        bool part = word_char_p(before) || (secret->len < len && word_char_p(text[secret->len]));
+        if (!secret->word || !part) return secret->len;
+    }
+    return 0;
 }
 
+/* What overlaps is removed as a whole: a command line may begin with another one. */
 static size_t
 remove_secrets(const struct scrub *scrub, char *text, size_t len)
 {
-    for (uint32_t i = 0; i < scrub->secret_count; i++) {
-        const struct scrub_secret *secret = &scrub->secrets[i];
-        size_t bytes = strlen(secret->text), from = 0;
-        for (char *at; (at = memmem(text + from, len - from, secret->text, bytes)) != NULL;) {
-            from = (size_t)(at - text);
-            if (secret->word && part_of_word_p(text, len, from, from + bytes)) from++;
-            else len = remove_part(text, len, from, from + bytes);
+    size_t kept = 0;
+    for (size_t at = 0; at < len;) {
+        size_t end = at + secret_bytes(scrub, text + at, len - at, kept > 0 ? text[kept - 1] : '\0');
+        for (size_t next = at + 1; next < end; next++) {
+            size_t bytes = secret_bytes(scrub, text + next, len - next, text[next - 1]);
+            if (next + bytes > end) end = next + bytes;
+        }
+        if (end == at) {
+            text[kept++] = text[at++];
+        }
+        else {
+            kept += cover(text + kept, end - at);
+            at = end;
         }
     }
-    return len;
+    text[kept] = '\0';
+    return kept;
 }
 
 /* A text may contain NUL. */
@@ -225,7 +299,9 @@ scrub_text(struct scrub *scrub, enum scrub_role role, struct fxt_string text)
         scrub->result_len = cover(scrub->result, len);
     }
     else {
-        len = remove_secrets(scrub, scrub->text, len);
+        if (!scrub->sorted) sort_secrets(scrub);
+        if (scrub->secret_count > 0) len = remove_secrets(scrub, scrub->text, len);
+        if (len != text.len) len = remove_secrets(scrub, scrub->text, len); /* beside stars, a name may have become a word */
         len = remove_matches(scrub, scrub->text, len);
         put_text(scrub, role, scrub->text, len);
     }

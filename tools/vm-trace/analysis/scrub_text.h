@@ -2,6 +2,8 @@
 #define SCRUB_TEXT_H
 /* scrub_text.h - what `vm-trace scrub` removes from a text. A text never gets longer, and scrubbing it again changes
  * nothing. */
+#include <limits.h>
+
 #include "analysis/scrub_role.h"
 #include "base/pattern.h"
 #include "base/pool.h"
@@ -14,9 +16,13 @@ struct scrub {
     unsigned pattern_count;
     struct scrub_secret {
         char *text;
-        bool word; /* not as a part of a longer word */
-    } *secrets;
+        uint32_t len;
+        bool word;       /* not as a part of a longer word */
+        uint32_t prefix; /* number + 1 of the longest other secret that this one begins with, or 0 */
+    } *secrets;          /* in the order of their bytes, each once, when they are needed */
     uint32_t secret_count, secret_capacity;
+    uint32_t begins[UCHAR_MAX + 2]; /* by first byte: number of the first secret from there on */
+    bool sorted;
     char *text, *result; /* the last one */
     size_t result_len, capacity;
     uint64_t changed; /* texts */
