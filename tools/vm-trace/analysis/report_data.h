@@ -64,6 +64,7 @@ struct report_process {
     uint32_t whole;  /* number of the first piece of the same recording: mostly its own */
     uint32_t latest; /* of a whole: number of its last piece so far */
     uint32_t setting_count;
+    uint32_t first_setting, last_setting; /* number + 1 in `settings`; 0: it has none */
     bool shown;      /* has settings, a summary, or an event besides names */
     bool summarized; /* ended in good order */
     bool cut;        /* a part of a trace, without its summary */
@@ -111,6 +112,7 @@ struct report_setting {
     uint32_t process;
     uint32_t name;
     uint32_t value; /* as text, even for numbers */
+    uint32_t next;  /* number + 1 of the next one of the process, or 0 */
 };
 
 struct report_loss {
@@ -174,7 +176,7 @@ struct report {
     struct glob reason_glob, method_glob;
 
     struct report_file *files;
-    uint32_t file_count;
+    uint32_t file_count, file_capacity;
     uint32_t traces;            /* that were read */
     struct recording recording; /* of the last one */
     struct row_table wholes;    /* of struct report_whole */
@@ -246,6 +248,9 @@ bool report_iseq_wanted(struct report *report, uint32_t iseq);
 
 /* Whether a thread passes --thread. */
 bool report_thread_wanted(struct report *report, uint32_t number);
+
+/* The first setting of a process with this name (an enum known_string), or NULL. */
+struct report_setting *report_setting_of(const struct report *report, uint32_t process, uint32_t name);
 
 /* The part of a native thread's time that lies in the window: from its first event or record of any stream to its last
  * one. It is the whole to which each stream relates what it has of the thread: at least that, which is `of_stream_ns`. */

@@ -238,7 +238,11 @@ add_setting(void *context, uint32_t name, uint32_t value)
     struct report_process *process = report_process(report, adder->process);
     if (process->setting_count == REPORT_SETTINGS_MAX) return;
     make_room(report->settings, report->setting_count, report->setting_capacity);
-    report->settings[report->setting_count++] = (struct report_setting){adder->process, name, value};
+    report->settings[report->setting_count++] =
+        (struct report_setting){.process = adder->process, .name = name, .value = value};
+    if (process->last_setting == 0) process->first_setting = report->setting_count;
+    else report->settings[process->last_setting - 1].next = report->setting_count;
+    process->last_setting = report->setting_count;
     process->setting_count++;
 }
 
@@ -262,6 +266,17 @@ add_settings(struct report *report, const struct fxt_event *event, uint32_t numb
         add_setting(&adder, pool_id(report->pool, event->args[i].name), arg_text(report->pool, &event->args[i]));
 }
 
+struct report_setting *
+report_setting_of(const struct report *report, uint32_t process, uint32_t name)
+{
+    for (uint32_t number = report_process(report, process)->first_setting; number != 0;) {
+        struct report_setting *setting = &report->settings[number - 1];
+        if (setting->name == name) return setting;
+        number = setting->next;
+    }
+    return NULL;
+}
+
 /* The program turned a JIT on after the settings were written. Again at the end of a trace. */
 static void
 add_jit(struct report *report, const struct fxt_event *event, uint32_t number)
@@ -270,18 +285,15 @@ add_jit(struct report *report, const struct fxt_event *event, uint32_t number)
     struct report_process *process = report_process(report, number);
     uint32_t jit = event_text(report->pool, event, STRING_JIT);
     event_code_jit(&process->code, event);
-    for (uint32_t i = 0; i < report->setting_count; i++) {
-        struct report_setting *setting = &report->settings[i];
-        if (setting->process != number || setting->name != STRING_JIT || setting->value == jit) continue;
-        char text[96];
-        int len = snprintf(text, sizeof text, "%.6f s: the program turned it on",
-                           (double)(event->ts_ns - process->first_ns) / 1e9);
-        setting->value = jit;
-        struct setting_adder adder = {report, number};
-        add_setting(&adder, pool_intern(report->pool, since, sizeof since - 1),
-                    pool_intern(report->pool, text, (size_t)len));
-        return;
-    }
+    struct report_setting *setting = report_setting_of(report, number, STRING_JIT);
+    if (setting == NULL || setting->value == jit) return;
+    char text[96];
+    int len = snprintf(text, sizeof text, "%.6f s: the program turned it on",
+                       (double)(event->ts_ns - process->first_ns) / 1e9);
+    setting->value = jit;
+    struct setting_adder adder = {report, number};
+    add_setting(&adder, pool_intern(report->pool, since, sizeof since - 1),
+                pool_intern(report->pool, text, (size_t)len));
 }
 
 static void
@@ -947,7 +959,7 @@ read_trace(struct report *report, const char *path, uint64_t max_faults)
 static void
 begin_file(struct report *report, const char *name)
 {
-    report->files = xrealloc(report->files, report->file_count + 1, sizeof *report->files);
+    make_room(report->files, report->file_count, report->file_capacity);
     report->calls.file = report->file_count;
     report->files[report->file_count++] =
         (struct report_file){.name = name, .first_ns = INT64_MAX, .last_ns = INT64_MIN};

@@ -11,11 +11,8 @@ enum { LIMITED = STRING_VERSION_LIMIT - STRING_PROFILING + 1 };
 struct fxt_string
 process_setting(const struct report *report, uint32_t number, uint32_t name)
 {
-    for (uint32_t i = 0; i < report->setting_count; i++) {
-        const struct report_setting *setting = &report->settings[i];
-        if (setting->process == number && setting->name == name) return pool_string(report->pool, setting->value);
-    }
-    return text_of("");
+    const struct report_setting *setting = report_setting_of(report, number, name);
+    return setting != NULL ? pool_string(report->pool, setting->value) : text_of("");
 }
 
 static void
