@@ -50,6 +50,36 @@ class TestTables < Minitest::Test
 
   FIXTURES = Dir["#{TRACES}/*.fxt"].sort.freeze
 
+  # --- many processes -----------------------------------------------------------------------------------
+
+  # More than can have their files open. With little memory their rows wait in a temporary file.
+  def test_events_of_many_processes_that_take_turns
+    random = Random.new(3)
+    expected = Hash.new { |hash, pid| hash[pid] = [] }
+    file = write("many.fxt", FxtBuilder.new.tap do |b|
+      b.provider(1, "test")
+      b.init
+      20.times { |i| b.event(:instant, "trace", "host", ts: i, pid: 100 + i, tid: 1, args: { "host" => "web1", "unix_ns" => [:uint64, NOON + i] }) }
+      3000.times do |n|
+        expected[pid = 100 + random.rand(20)] << [1000 + n, "Reason#{n % 50}", "M#m#{n % 9}"]
+        b.event(:instant, "side_exit", "Reason#{n % 50}", ts: 1000 + n, pid: pid, tid: 1, args: { "0" => "M#m#{n % 9} (/m.rb:1)", "insn" => "send" })
+      end
+    end)
+    outputs = ["--memory=1024", "--memory=2"].map do |memory|
+      FileUtils.rm_rf("#{@dir}/out")
+      result = export(memory, file)
+      assert_equal ["", 0], [result.err.gsub(/^.* has no summary.*\n/, ""), result.status]
+      frames = rows("frames").to_h { |row| [row["frame_id"], row["method"]] }
+      found = rows("events").group_by { |row| row["process"][/-(\d+)-/, 1].to_i }
+      found.transform_values! { |all| all.map { |row| [row["ts_ns"].to_i, row["name"], frames[row["frame_id"]]] } }
+      assert_equal expected.sort, found.sort, memory
+      assert_empty Dir.glob("**/.*", base: "#{@dir}/out").select { |path| File.file?("#{@dir}/out/#{path}") }
+      files.to_h { |path| [path, path.end_with?("gz") ? text_of("#{@dir}/out/#{path}") : ""] }
+    end
+    assert_equal 20 * TABLES.size + 1, outputs.first.size
+    assert_equal(*outputs)
+  end
+
   # --- the numbers: others are compared by consistency.rb -----------------------------------------------
 
   def each_fixture

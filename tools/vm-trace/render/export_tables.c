@@ -15,8 +15,8 @@
 #include "render/tables_events.h"
 #include "render/tables_sums.h"
 
-enum { PROCESSES_AT_ONCE = 16 };
-_Static_assert((int)PROCESSES_AT_ONCE * (int)TABLES <= (int)OUTPUTS_MAX, "all files of a round are open at once");
+_Static_assert((int)PROCESSES_OPEN_MAX * (int)TABLES <= (int)OUTPUTS_MAX, "their files are open at once");
+enum { SPOOL_PART = 32 }; /* of the memory that is granted, for rows that wait to be written */
 
 enum { NS = 1000000000, BOOT_TOLERANCE_S = 60 };
 
@@ -154,78 +154,107 @@ check_process(struct tables_export *export, const char *file, const struct repor
 
 /* --- writing ------------------------------------------------------------------------------------------- */
 
+/* The processes of a trace. */
+struct writing {
+    const char *file;
+    const struct stat *stat_of;
+    struct report *report;
+    struct row_spool spool;
+    bool few; /* so their files are open from the beginning */
+    struct written_process *processes;
+    uint32_t count;
+    struct written_process **by_number; /* in the report */
+};
+
 static bool
-begin_process(struct tables_export *export, const char *file, const struct stat *stat_of, struct report *report,
-              uint32_t number, struct written_process *written)
+open_tables(struct tables_export *export, struct written_process *process)
 {
+    if (process_tables_open(&process->tables, export->options.folder)) return true;
+    export->troubles[TROUBLE_UNWRITTEN]++;
+    return false;
+}
+
+static enum status
+begin_process(struct tables_export *export, struct writing *writing, uint32_t number)
+{
+    struct report *report = writing->report;
     const struct report_process *process = report_process(report, number);
     const struct process_name name = {
         .host = pool_string(report->pool, process->host.origin.host), .pid = process->pid,
         .first_ns = process->first_ns,
-        .boot_ns = trace_host_boot_ns(&process->host, stat_of, process->last_ns),
+        .boot_ns = trace_host_boot_ns(&process->host, writing->stat_of, process->last_ns),
         .unix_known = process->host.known};
-    const char *slash = strrchr(file, '/');
+    const char *file = writing->file, *slash = strrchr(file, '/');
     const struct fxt_parts *parts = reader_parts(report->reader);
     const struct process_facts facts = {slash == NULL ? file : slash + 1, export->options.with_command,
                                         parts->count > 0 ? parts->list[0].text : ""};
-    char *key = process_key(&name);
+    struct written_process *written = &writing->processes[writing->count];
+    *written = (struct written_process){.pid = process->pid, .last_ns = process->last_ns};
+    struct process_tables *tables = &written->tables;
+    *tables = process_tables_new(&writing->spool, export->options.format, &name);
     uint32_t known = export->keys.count;
-    const struct first *first = first_with(export, &export->keys, text_of(key), file, 0);
-    free(key);
+    const struct first *first = first_with(export, &export->keys, text_of(tables->key), file, 0);
     if (first != NULL && export->keys.count == known) {
         note(export, TROUBLE_TWICE, file, "process %" PRIu32 " was exported from %s", process->pid, first->file);
-        return false;
+        process_tables_close(tables, STATUS_FINE);
+        return STATUS_FINE;
     }
-    *written = (struct written_process){.pid = process->pid, .last_ns = process->last_ns};
-    if (!process_tables_open(&written->tables, export->options.folder, export->options.format, &name)) {
-        process_tables_close(&written->tables, STATUS_CANNOT_READ);
-        export->troubles[TROUBLE_UNWRITTEN]++;
-        return false;
-    }
+    if (writing->few && !open_tables(export, written)) return process_tables_close(tables, STATUS_CANNOT_READ);
     check_process(export, file, report, number);
-    struct process_tables *tables = &written->tables;
     table_stacks_init(&written->stacks, report->pool, text_of(tables->key), &tables->rows[TABLE_STACKS],
                       &tables->rows[TABLE_FRAMES]);
     tables_write_process(tables, report, number, &facts);
-    tables_write_threads(tables, report, number);
-    tables_write_sites(tables, report, number, &written->stacks);
-    return true;
+    writing->by_number[number] = written;
+    writing->count++;
+    return STATUS_FINE;
 }
 
-/* Writes the processes from *next_out on, as many as go at once. */
 static enum status
-write_round(struct tables_export *export, const char *file, const struct stat *stat_of, struct report *report,
-            uint32_t *next_out)
+end_process(struct tables_export *export, const struct writing *writing, struct written_process *process,
+            enum status status)
 {
-    struct written_process written[PROCESSES_AT_ONCE];
-    struct tables_events events = {.processes = written, .with_arguments = export->options.with_arguments};
-    uint32_t count = 0;
-    enum status status = STATUS_FINE;
-    uint64_t unwritten = export->troubles[TROUBLE_UNWRITTEN];
-    for (; *next_out < report->processes.count && count < PROCESSES_AT_ONCE; ++*next_out) {
-        if (!report_process(report, *next_out)->shown) continue;
-        count += begin_process(export, file, stat_of, report, *next_out, &written[count]);
-    }
-    if (export->troubles[TROUBLE_UNWRITTEN] > unwritten) status = STATUS_CANNOT_READ;
-    int error = count > 0 ? tables_write_events(&events, report->reader, file, count) : 0;
-    if (error != 0) note(export, TROUBLE_UNREADABLE, file, "cannot be read again: %s", strerror(error));
-    for (uint32_t i = 0; i < count; i++) {
-        table_stacks_free(&written[i].stacks);
-        enum status closed = process_tables_close(&written[i].tables, error != 0 ? STATUS_CANNOT_READ : STATUS_FINE);
-        export->processes += closed == STATUS_FINE;
-        status = worse(status, closed);
-    }
+    table_stacks_free(&process->stacks);
+    if (!writing->few && status < STATUS_USAGE && !open_tables(export, process)) status = STATUS_CANNOT_READ;
+    status = process_tables_close(&process->tables, status);
+    export->processes += status == STATUS_FINE;
     return status;
 }
 
-static bool
-has_events(const struct report *report)
+/* Reads the trace again and writes its processes. */
+static enum status
+write_processes(struct tables_export *export, const char *file, const struct stat *stat_of, struct report *report,
+                uint32_t count)
 {
+    struct writing writing = {.file = file, .stat_of = stat_of, .report = report, .few = count <= PROCESSES_OPEN_MAX};
+    enum status status = STATUS_FINE;
+    row_spool_init(&writing.spool, export->options.folder, export->memory_bytes / SPOOL_PART);
+    writing.processes = xcalloc(count, sizeof *writing.processes);
+    writing.by_number = xcalloc(report->processes.count, sizeof *writing.by_number);
     for (uint32_t i = 0; i < report->processes.count; i++) {
-        const struct report_process *process = row_table_at(&report->processes, i);
-        if (process->shown) return true;
+        if (report_process(report, i)->shown) status = worse(status, begin_process(export, &writing, i));
     }
-    return false;
+    tables_write_threads(writing.by_number, report);
+    tables_write_sites(writing.by_number, report);
+    struct tables_events events = {
+        .processes = writing.processes, .with_arguments = export->options.with_arguments};
+    int error = writing.count > 0 ? tables_write_events(&events, report->reader, file, writing.count) : 0;
+    if (error != 0) note(export, TROUBLE_UNREADABLE, file, "cannot be read again: %s", strerror(error));
+    for (uint32_t i = 0; i < writing.count; i++) {
+        status = worse(status, end_process(export, &writing, &writing.processes[i],
+                                           error != 0 ? STATUS_CANNOT_READ : STATUS_FINE));
+    }
+    free(writing.processes);
+    free(writing.by_number);
+    row_spool_free(&writing.spool);
+    return status;
+}
+
+static uint32_t
+shown_processes(const struct report *report)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < report->processes.count; i++) count += report_process(report, i)->shown;
+    return count;
 }
 
 static enum status
@@ -240,12 +269,12 @@ export_trace(struct tables_export *export, char *file)
     struct report *report = report_new(export->memory_bytes, &all);
     enum status status = report_read_all(report, export->max_faults, 1, &file);
     uint64_t before = export->processes;
+    uint32_t count = shown_processes(report);
     if (status >= STATUS_USAGE) export->troubles[TROUBLE_UNREADABLE]++;
-    else if (!has_events(report)) note(export, TROUBLE_EMPTY, file, "has no events");
+    else if (count == 0) note(export, TROUBLE_EMPTY, file, "has no events");
     else {
         export->troubles[TROUBLE_DAMAGED] += status != STATUS_FINE;
-        for (uint32_t next = 0; next < report->processes.count;)
-            status = worse(status, write_round(export, file, &stat_of, report, &next));
+        status = worse(status, write_processes(export, file, &stat_of, report, count));
     }
     export->traces += export->processes > before;
     report_free(report);

@@ -163,6 +163,8 @@ static void
 write_event(struct tables_events *events, struct written_process *process, const struct fxt_event *event)
 {
     struct pool *pool = events->pool;
+    int64_t frame = table_frame_id(&process->stacks, event_text(pool, event, STRING_FRAME_0));
+    int64_t stack = table_stack_id(&process->stacks, event);
     struct rows *rows = begin_row(process, TABLE_EVENTS);
     rows_moment(rows, event->ts_ns, process->tables.boot_ns);
     rows_integer(rows, event->tid);
@@ -171,8 +173,8 @@ write_event(struct tables_events *events, struct written_process *process, const
     rows_text(rows, pool_string(pool, name_of(pool, event)));
     rows_integer(rows, event->type == FXT_EVENT_INSTANT ? 0 : (int64_t)event->id);
     rows_text(rows, pool_string(pool, event_text(pool, event, STRING_THREAD)));
-    rows_integer(rows, table_frame_id(&process->stacks, event_text(pool, event, STRING_FRAME_0)));
-    rows_integer(rows, table_stack_id(&process->stacks, event));
+    rows_integer(rows, frame);
+    rows_integer(rows, stack);
     rows_text(rows, pool_string(pool, event_text(pool, event, STRING_INSN)));
     rows_count(rows, event_uint(event, STRING_VERSION, 0));
     rows_count(rows, event_uint(event, STRING_WEIGHT, 1));

@@ -7,16 +7,7 @@
  */
 #include "analysis/report_data.h"
 #include "analysis/thread_tracks.h"
-#include "render/tables_files.h"
-#include "render/tables_stacks.h"
-
-/* A process that is being written. */
-struct written_process {
-    uint32_t pid;
-    int64_t last_ns; /* of its last event */
-    struct process_tables tables;
-    struct table_stacks stacks;
-};
+#include "render/tables_sums.h"
 
 struct tables_events {
     struct pool *pool;

@@ -37,27 +37,38 @@ partition(const char *folder, enum table_id table, const struct process_name *na
 }
 
 static bool
-open_table(struct process_tables *tables, enum table_id table, enum rows_format format, char *path)
+open_table(struct process_tables *tables, enum table_id table, char *path)
 {
+    struct table_file *file = &tables->files[table];
+    struct rows *rows = &tables->rows[table];
     if (!make_folders(path)) return false;
-    tables->stale[table] = xformat("%s/%s.%s", path, tables->key, endings[!format]);
-    char *file = xformat("%s/%s.%s", path, tables->key, endings[format]);
-    struct output *output = &tables->outputs[table];
-    bool opened = output_open(output, OUTPUT_GZIP, file, 0, NULL);
-    output->path = "";
-    free(file);
-    if (opened) tables->rows[table] = rows_open(output->file, format, table);
-    return opened;
+    file->stale = xformat("%s/%s.%s", path, tables->key, endings[!rows->format]);
+    char *name = xformat("%s/%s.%s", path, tables->key, endings[rows->format]);
+    bool opened = output_open(&file->output, OUTPUT_GZIP, name, 0, NULL);
+    file->output.path = "";
+    free(name);
+    if (!opened) return false;
+    rows->rows.out = file->output.file;
+    rows_print_head(rows, rows->rows.out);
+    return true;
+}
+
+struct process_tables
+process_tables_new(struct row_spool *spool, enum rows_format format, const struct process_name *name)
+{
+    struct process_tables tables = {.key = process_key(name), .boot_ns = name->boot_ns, .name = *name};
+    for (unsigned table = 0; table < TABLES; table++)
+        tables.rows[table] = rows_new(spool, format, (enum table_id)table);
+    return tables;
 }
 
 bool
-process_tables_open(struct process_tables *tables, const char *folder, enum rows_format format,
-                    const struct process_name *name)
+process_tables_open(struct process_tables *tables, const char *folder)
 {
-    *tables = (struct process_tables){.key = process_key(name), .boot_ns = name->boot_ns};
+    tables->files = xcalloc(TABLES, sizeof *tables->files);
     for (; tables->open < TABLES; tables->open++) {
-        char *path = partition(folder, (enum table_id)tables->open, name);
-        bool opened = open_table(tables, (enum table_id)tables->open, format, path);
+        char *path = partition(folder, (enum table_id)tables->open, &tables->name);
+        bool opened = open_table(tables, (enum table_id)tables->open, path);
         free(path);
         if (!opened) return false;
     }
@@ -68,12 +79,15 @@ enum status
 process_tables_close(struct process_tables *tables, enum status status)
 {
     for (uint32_t table = 0; table < tables->open; table++) {
-        struct output *output = &tables->outputs[table];
+        struct output *output = &tables->files[table].output;
+        struct rows *rows = &tables->rows[table];
+        if (!row_spool_write(rows->spool, &rows->rows)) status = worse(status, STATUS_CANNOT_READ);
         output->path = output->target; /* for messages */
         status = worse(status, output_close(output, status));
-        if (status < STATUS_USAGE) unlink(tables->stale[table]);
+        if (status < STATUS_USAGE) unlink(tables->files[table].stale);
     }
-    for (uint32_t table = 0; table < TABLES; table++) free(tables->stale[table]);
+    for (uint32_t table = 0; tables->files != NULL && table < TABLES; table++) free(tables->files[table].stale);
+    free(tables->files);
     free(tables->key);
     *tables = (struct process_tables){0};
     return status;

@@ -6,12 +6,17 @@
 #include "render/tables_rows.h"
 
 struct rows
-rows_open(FILE *out, enum rows_format format, enum table_id table)
+rows_new(struct row_spool *spool, enum rows_format format, enum table_id table)
 {
-    struct rows rows = {.out = out, .format = format, .columns = table_schemas[table].columns};
-    for (const struct table_column *column = rows.columns; format == ROWS_CSV && column->name != NULL; column++)
+    return (struct rows){
+        .spool = spool, .out = spool->text, .format = format, .columns = table_schemas[table].columns};
+}
+
+void
+rows_print_head(const struct rows *rows, FILE *out)
+{
+    for (const struct table_column *column = rows->columns; rows->format == ROWS_CSV && column->name != NULL; column++)
         fprintf(out, "%s%c", column->name, column[1].name != NULL ? ',' : '\n');
-    return rows;
 }
 
 /* What comes before a value. */
@@ -67,4 +72,5 @@ rows_end(struct rows *rows)
 {
     if (rows->next->name != NULL) abort(); /* of a caller */
     fputs(rows->format == ROWS_CSV ? "\n" : "}\n", rows->out);
+    row_spool_add(rows->spool, &rows->rows);
 }

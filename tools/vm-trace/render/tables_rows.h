@@ -1,29 +1,34 @@
 #ifndef TABLES_ROWS_H
 #define TABLES_ROWS_H
-/* tables_rows.h - writes the rows of a table of tables_schema.h, as CSV or as newline JSON.
+/* tables_rows.h - writes the rows of a table of tables_schema.h, as CSV or as newline JSON, into a spool.
  *
  *      rows_begin -> rows_text, rows_integer, rows_real for each column, in their order -> rows_end
  *
- * A value of the wrong type, or a row with too few or too many, ends the program: the columns would shift.
+ * A value of the wrong type, or a row with too few or too many, ends the program: the columns would shift. One row ends
+ * before another one, of any table, begins.
  */
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "analysis/trace_host.h"
 #include "base/pool.h"
+#include "render/row_spool.h"
 #include "render/tables_schema.h"
 
 enum rows_format { ROWS_CSV, ROWS_NDJSON };
 
 struct rows {
-    FILE *out; /* the caller's */
+    struct row_spool *spool; /* the caller's */
+    FILE *out;               /* of it */
+    struct spooled rows;
     enum rows_format format;
     const struct table_column *columns;
     const struct table_column *next; /* to be written */
 };
 
+struct rows rows_new(struct row_spool *spool, enum rows_format format, enum table_id table);
 /* Prints the head of the file, if the format has one. */
-struct rows rows_open(FILE *out, enum rows_format format, enum table_id table);
+void rows_print_head(const struct rows *rows, FILE *out);
 /* Begins a row with its schema and its process. */
 void rows_begin(struct rows *rows, struct fxt_string process);
 void rows_text(struct rows *rows, struct fxt_string text);

@@ -95,11 +95,11 @@ write_thread(struct rows *rows, struct report *report, uint32_t number, const ch
 }
 
 void
-tables_write_threads(struct process_tables *tables, struct report *report, uint32_t number)
+tables_write_threads(struct written_process *const *written, struct report *report)
 {
     for (uint32_t i = 0; i < report->threads.count; i++) {
-        if (report_thread(report, i)->process == number)
-            write_thread(&tables->rows[TABLE_THREADS], report, i, tables->key);
+        struct written_process *process = written[report_thread(report, i)->process];
+        if (process != NULL) write_thread(&process->tables.rows[TABLE_THREADS], report, i, process->tables.key);
     }
 }
 
@@ -114,19 +114,21 @@ without_parentheses(struct fxt_string reason)
 }
 
 void
-tables_write_sites(struct process_tables *tables, struct report *report, uint32_t number, struct table_stacks *stacks)
+tables_write_sites(struct written_process *const *written, struct report *report)
 {
-    struct rows *rows = &tables->rows[TABLE_SITES];
     const struct pool *pool = report->pool;
     for (uint32_t i = 0; i < report->exits.rows.count; i++) {
         const struct exit_row *row = row_table_at(&report->exits.rows, i);
-        if (row->process != number || row->count + row->records == 0) continue;
-        rows_begin(rows, text_of(tables->key));
+        struct written_process *process = row->process < report->processes.count ? written[row->process] : NULL;
+        if (process == NULL || row->count + row->records == 0) continue;
+        struct rows *rows = &process->tables.rows[TABLE_SITES];
+        int64_t frame = table_frame_id(&process->stacks, row->location);
+        rows_begin(rows, text_of(process->tables.key));
         rows_text(rows, pool_string(pool, row->category));
         rows_text(rows, pool_string(pool, row->reason));
         rows_text(rows, without_parentheses(pool_string(pool, row->reason)));
         rows_text(rows, pool_string(pool, row->location));
-        rows_integer(rows, table_frame_id(stacks, row->location));
+        rows_integer(rows, frame);
         rows_text(rows, label_parts(pool_string(pool, row->location)).method);
         rows_text(rows, pool_string(pool, row->insn));
         rows_integer(rows, row->version);

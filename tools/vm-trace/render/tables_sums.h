@@ -11,12 +11,20 @@ struct process_facts {
     const char *partial; /* "": the trace was read as a whole */
 };
 
-/* Write the rows of a process of the report, whose number it is. */
+/* A process that is being written. */
+struct written_process {
+    uint32_t pid;
+    int64_t last_ns; /* of its last event */
+    struct process_tables tables;
+    struct table_stacks stacks;
+};
+
+/* Writes the row of a process of the report, whose number it is. */
 void tables_write_process(struct process_tables *tables, struct report *report, uint32_t number,
                           const struct process_facts *facts);
-void tables_write_threads(struct process_tables *tables, struct report *report, uint32_t number);
-void tables_write_sites(struct process_tables *tables, struct report *report, uint32_t number,
-                        struct table_stacks *stacks);
+/* Write the rows of all processes; `written`: by number of the process, NULL if it is not to be written. */
+void tables_write_threads(struct written_process *const *written, struct report *report);
+void tables_write_sites(struct written_process *const *written, struct report *report);
 /* The text of a setting of the process; empty if it has none. `name` is an enum known_string. */
 struct fxt_string process_setting(const struct report *report, uint32_t number, uint32_t name);
 
