@@ -68,19 +68,42 @@ class TestExportMinutes < Minitest::Test
     samples.sum { |_, (_, sum)| sum }
   end
 
+  def assert_sums_of_the_whole(file)
+    FileUtils.rm_rf("#{@dir}/out")
+    File.utime(NOON / 1_000_000_000 + 59, NOON / 1_000_000_000 + 59, file)
+    export(file)
+    found = files.flat_map { |name| values(name).values }.transpose.map(&:sum)
+    found = [0] * 5 if found.empty?
+    kinds = { 0 => "exits", 2 => "allocations", 3 => "blocked", 4 => "calls" }
+    kinds.each { |value, kind| assert_equal whole(file, "--kind=#{kind}"), found[value], "#{file}: #{kind}" }
+  end
+
   # In one minute all is there.
   def test_sums_are_those_of_the_whole_trace
     Dir["#{TRACES}/*.fxt"].sort.each do |fixture|
-      FileUtils.rm_rf("#{@dir}/out")
-      file = "#{@dir}/#{File.basename(fixture)}"
-      FileUtils.cp(fixture, file)
-      File.utime(NOON / 1_000_000_000 + 59, NOON / 1_000_000_000 + 59, file)
-      export(file)
-      found = files.flat_map { |name| values(name).values }.transpose.map(&:sum)
-      found = [0] * 5 if found.empty?
+      FileUtils.cp(fixture, file = "#{@dir}/#{File.basename(fixture)}")
+      assert_sums_of_the_whole(file)
       assert_operator files.size, :<=, 1, file
-      kinds = { 0 => "exits", 2 => "allocations", 3 => "blocked", 4 => "calls" }
-      kinds.each { |value, kind| assert_equal whole(file, "--kind=#{kind}"), found[value], "#{file}: #{kind}" }
+    end
+  end
+
+  # Makes the ticks of a trace's clock so many times longer.
+  def slowed(bytes, times)
+    at = 0
+    while at < bytes.bytesize
+      header = bytes[at, 8].unpack1("Q<")
+      bytes[at + 8, 8] = [bytes[at + 8, 8].unpack1("Q<") / times].pack("Q<") if header & 15 == 1
+      at += 8 * (header >> 4 & 0xfff)
+    end
+    bytes
+  end
+
+  # Calls and blocked times that go on from minute to minute.
+  def test_minutes_add_up_to_the_whole_trace
+    { "calls" => 1000, "gvl" => 100_000, "kernel" => 100_000, "loops" => 1000, "recompiled" => 100_000, "states" => 1000 }.each do |name, times|
+      File.binwrite(file = "#{@dir}/#{name}.fxt", slowed(File.binread("#{TRACES}/#{name}.fxt"), times))
+      assert_sums_of_the_whole(file)
+      assert_operator files.size, :>, 8, name
     end
   end
 
@@ -92,7 +115,7 @@ class TestExportMinutes < Minitest::Test
     assert_equal 1, result.err.scan("not a Fuchsia trace").size
   end
 
-  # Days of minutes would be read one by one.
+  # Its clock is hardly that of its host.
   def test_a_trace_of_days_is_refused
     days = OurTrace.new.tap { |trace| trace.summary[:ts] = 200_000_000_000_000 }
     result = export(write("1.fxt", days.build))

@@ -90,13 +90,15 @@ merge(struct call_stacks *stacks, uint32_t into, uint32_t from)
 static struct call_child *
 child_by_name(struct call_stacks *stacks, uint32_t name)
 {
-    uint32_t names = stacks->names;
+    struct call_children *children = stacks->children;
+    uint32_t names = children->names;
     if (name >= names) {
-        while (stacks->names <= name) stacks->names = (uint32_t)grown_capacity(stacks->names, sizeof stacks->names);
-        stacks->children = xrealloc(stacks->children, stacks->names, sizeof *stacks->children);
-        for (; names < stacks->names; names++) stacks->children[names] = (struct call_child){0};
+        while (children->names <= name)
+            children->names = (uint32_t)grown_capacity(children->names, sizeof children->names);
+        children->list = xrealloc(children->list, children->names, sizeof *children->list);
+        for (; names < children->names; names++) children->list[names] = (struct call_child){0};
     }
-    return &stacks->children[name];
+    return &children->list[name];
 }
 
 static void
@@ -106,14 +108,14 @@ on_callee(void *context, uint32_t track, struct call *caller, const struct call 
     (void)track;
     if (caller->data == 0) {
         caller->data = new_node(stacks, caller->name);
-        stacks->age++;
+        stacks->children->age++;
     }
     struct call_child *child = child_by_name(stacks, callee->name);
-    if (child->age == stacks->age) {
+    if (child->age == stacks->children->age) {
         merge(stacks, child->node, callee->data);
         return;
     }
-    *child = (struct call_child){stacks->age, callee->data};
+    *child = (struct call_child){stacks->children->age, callee->data};
     add_child(stacks, caller->data, callee->data);
 }
 
@@ -167,9 +169,10 @@ on_outermost(void *context, uint32_t track, const struct call *call)
 /* --- all ---------------------------------------------------------------------------------------------- */
 
 void
-call_stacks_init(struct call_stacks *stacks, struct profile *profile)
+call_stacks_init(struct call_stacks *stacks, struct profile *profile, struct call_stacks *others)
 {
     *stacks = (struct call_stacks){.profile = profile};
+    stacks->children = others != NULL ? others->children : &stacks->own_children;
     const struct call_nesting_visitor visitor = {.context = stacks, .callee = on_callee, .late_callee = on_late_callee,
                                                  .returned = on_returned,
                                                  .outermost = on_outermost, .fold = on_fold};
@@ -182,7 +185,7 @@ call_stacks_free(struct call_stacks *stacks)
 {
     call_nesting_free(&stacks->nesting);
     free(stacks->nodes);
-    free(stacks->children);
+    free(stacks->own_children.list);
     free(stacks->merges);
 }
 

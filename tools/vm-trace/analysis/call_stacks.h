@@ -12,6 +12,15 @@
 #include "analysis/call_nesting.h"
 #include "analysis/profile.h"
 
+/* Children of the call whose callees are being found, by name: only those of this `age` are valid. */
+struct call_children {
+    struct call_child {
+        uint32_t age, node;
+    } *list;
+    uint32_t names;
+    uint32_t age;
+};
+
 struct call_stacks {
     struct call_nesting nesting;
     struct profile *profile;
@@ -24,20 +33,16 @@ struct call_stacks {
     } *nodes;
     uint32_t count, capacity;
     uint32_t freed; /* the first free node, which has the next one in `next` */
-    /* Children of the call whose callees are being found, by name: only those of this `age` are valid. */
-    struct call_child {
-        uint32_t age, node;
-    } *children;
-    uint32_t names;
-    uint32_t age;
+    struct call_children own_children, *children; /* `children` may be those of others */
     struct merge {
         uint32_t into, from;
     } *merges; /* still to be done */
     uint32_t merge_count, merge_capacity;
 };
 
-/* Adds to the profile, which must outlive the stacks. */
-void call_stacks_init(struct call_stacks *stacks, struct profile *profile);
+/* Adds to the profile, which must outlive the stacks. `others`: stacks of other profiles with the same pool, which need
+ * memory for all names once; or NULL. */
+void call_stacks_init(struct call_stacks *stacks, struct profile *profile, struct call_stacks *others);
 void call_stacks_free(struct call_stacks *stacks);
 void call_stacks_event(struct call_stacks *stacks, const struct fxt_event *event);
 void call_stacks_file_end(struct call_stacks *stacks);

@@ -25,7 +25,13 @@ struct minute_trace {
     char *file;
     struct fxt_string service, version; /* of the report's pool */
     int64_t boot_ns;                    /* Unix time at 0 of its clock */
-    int64_t start_ns;                   /* of its first event */
+    int64_t first, last;                /* minutes */
+    struct reader *reader;
+    struct profile blocked;             /* stacks of all minutes, of the second reading */
+    struct call_stacks names;           /* what those of all minutes share */
+    struct window **windows;            /* by minute, from `first` on; NULL: nothing happened in it so far */
+    uint32_t *path;                     /* reused: nodes, from the innermost one */
+    uint32_t path_capacity;
 };
 
 struct minute_profiles *
@@ -73,69 +79,175 @@ row_of(const struct minute_trace *trace, int64_t minute)
     return row;
 }
 
-/* --- a minute of a trace --------------------------------------------------------------------------------- */
+/* --- the minutes of a trace -------------------------------------------------------------------------------- */
 
 struct window {
-    int64_t from_ns, to_ns; /* of the trace's clock, without to_ns */
     struct profile profiles[MINUTE_VALUES];
+    struct map blocked_nodes; /* node of the trace's `blocked` -> that of the profile */
     struct call_stacks calls;
 };
+
+static int64_t
+minute_of(const struct minute_trace *trace, int64_t ts_ns)
+{
+    int64_t ns = time_sum(trace->boot_ns, ts_ns);
+    return ns / MINUTE_NS - (ns % MINUTE_NS < 0);
+}
+
+/* The minutes of a time that are among those of the trace: *first_out > *last_out if there are none. */
+static void
+minutes_of(const struct minute_trace *trace, int64_t from_ns, int64_t to_ns, int64_t *first_out, int64_t *last_out)
+{
+    *first_out = minute_of(trace, from_ns);
+    *last_out = minute_of(trace, to_ns);
+    if (*first_out < trace->first) *first_out = trace->first;
+    if (*last_out > trace->last) *last_out = trace->last;
+}
+
+static struct interval
+bounds_of(const struct minute_trace *trace, int64_t minute)
+{
+    int64_t from_ns = minute * MINUTE_NS - trace->boot_ns;
+    return (struct interval){from_ns, from_ns + MINUTE_NS};
+}
+
+/* The minute must be one of the trace. */
+static struct window *
+window_of(struct minute_trace *trace, int64_t minute)
+{
+    struct window **window = &trace->windows[minute - trace->first];
+    if (*window != NULL) return *window;
+    *window = xcalloc(1, sizeof **window);
+    for (unsigned i = 0; i < MINUTE_VALUES; i++) profile_init(&(*window)->profiles[i], trace->reader, kinds[i], true);
+    struct call_stacks *calls = &(*window)->calls;
+    call_stacks_init(calls, &(*window)->profiles[MINUTE_OWN_TIME], &trace->names);
+    calls->nesting.from_ns = bounds_of(trace, minute).from_ns;
+    calls->nesting.to_ns = bounds_of(trace, minute).to_ns;
+    return *window;
+}
+
+static void
+window_free(struct window *window)
+{
+    for (unsigned i = 0; i < MINUTE_VALUES; i++) profile_free(&window->profiles[i]);
+    map_free(&window->blocked_nodes);
+    call_stacks_free(&window->calls);
+    free(window);
+}
+
+/* The node of a minute's profile for one of the trace's. */
+static uint32_t
+blocked_node(struct minute_trace *trace, struct window *window, uint32_t node)
+{
+    struct profile *profile = &window->profiles[MINUTE_BLOCKED];
+    const struct profile_node *nodes = trace->blocked.nodes;
+    uint32_t depth = 0, known;
+    for (; node != 0 && (known = map_get(&window->blocked_nodes, node)) == MAP_NONE; node = nodes[node].parent) {
+        make_room(trace->path, depth, trace->path_capacity);
+        trace->path[depth++] = node;
+    }
+    uint32_t to = node == 0 ? 0 : known;
+    while (depth > 0) {
+        node = trace->path[--depth];
+        to = profile_child(profile, to, nodes[node].text, nodes[node].reason);
+        map_set(&window->blocked_nodes, node, to);
+    }
+    return to;
+}
+
+/* In each minute counts what lies in it. */
+static void
+on_blocked(void *context, uint32_t node, int64_t begin_ns, struct interval time)
+{
+    struct minute_trace *trace = context;
+    int64_t begin = minute_of(trace, begin_ns), first, last;
+    minutes_of(trace, begin_ns, time.to_ns, &first, &last);
+    for (int64_t minute = first; minute <= last; minute++) {
+        uint64_t ns = interval_common_ns(bounds_of(trace, minute), time);
+        if (ns == 0 && minute != begin) continue;
+        struct window *window = window_of(trace, minute);
+        profile_add(&window->profiles[MINUTE_BLOCKED], blocked_node(trace, window, node), ns);
+    }
+}
+
+/* How long a thread was blocked is known only with all of its states. */
+static void
+read_blocked(struct minute_trace *trace, struct report *report)
+{
+    profile_init(&trace->blocked, report->reader, PROFILE_BLOCKED, true);
+    report->blocked_stacks = &trace->blocked;
+    report->blocked_added = on_blocked;
+    report->blocked_context = trace;
+    report->silent = true;
+    char *files[] = {trace->file};
+    report_read_all(report, 0, 1, files);
+}
+
+static void
+on_call(struct minute_trace *trace, const struct fxt_event *event)
+{
+    int64_t first, last;
+    if (event->type != FXT_EVENT_DURATION_COMPLETE) return;
+    minutes_of(trace, event->ts_ns, event->end_ns, &first, &last);
+    for (int64_t minute = first; minute <= last; minute++) {
+        struct call_stacks *calls = &window_of(trace, minute)->calls;
+        calls->nesting.sorted = trace->names.nesting.sorted;
+        call_stacks_event(calls, event); /* cuts the call at the minute */
+    }
+}
 
 static void
 on_event(void *context, const struct fxt_event *event)
 {
-    struct window *window = context;
-    call_stacks_event(&window->calls, event); /* cuts calls at the window itself */
-    if (event->ts_ns < window->from_ns || event->ts_ns >= window->to_ns) return;
+    struct minute_trace *trace = context;
+    if (event->category.id == STRING_CALL) on_call(trace, event);
     /* The sums of sites, which make lost time exact, are those of the whole trace: recorded exits count. */
-    if (event->category.id == STRING_TRACE) return;
+    if (event->category.id == STRING_TRACE) {
+        call_stacks_event(&trace->names, event);
+        return;
+    }
+    int64_t minute = minute_of(trace, event->ts_ns);
+    if (event->type != FXT_EVENT_INSTANT || minute < trace->first || minute > trace->last) return;
+    struct window *window = window_of(trace, minute);
     for (enum minute_value value = MINUTE_EXITS; value <= MINUTE_ALLOCATED; value++)
         profile_event(&window->profiles[value], event);
 }
 
+/* Merges a minute with that of other traces. */
 static void
-on_object(void *context, const struct fxt_object *object)
+merge_minute(struct minute_trace *trace, int64_t minute, struct window *window)
 {
-    struct window *window = context;
-    profile_object(&window->profiles[MINUTE_OWN_TIME], object);
-}
-
-/* What the stacks of events have. */
-static void
-read_stacks(struct window *window, struct reader *reader, const char *file)
-{
-    const struct fxt_visitor visitor = {.context = window, .event = on_event, .object = on_object};
-    call_stacks_init(&window->calls, &window->profiles[MINUTE_OWN_TIME]);
-    window->calls.nesting.from_ns = window->from_ns;
-    window->calls.nesting.to_ns = window->to_ns;
-    reader_read(reader, file, &visitor); /* its faults are known */
-    call_stacks_file_end(&window->calls);
-    call_stacks_free(&window->calls);
-}
-
-/* Reads one minute, and merges it with that of other traces. */
-static void
-read_minute(const struct minute_trace *trace, int64_t minute)
-{
-    struct window window = {.from_ns = minute * MINUTE_NS - trace->boot_ns};
-    window.to_ns = window.from_ns + MINUTE_NS;
-    const struct report_filter filter = {.since_ns = window.from_ns - trace->start_ns,
-                                         .until_ns = window.to_ns - trace->start_ns};
-    struct report *report = report_new(trace->profiles->memory_bytes, &filter);
-    for (unsigned i = 0; i < MINUTE_VALUES; i++) profile_init(&window.profiles[i], report->reader, kinds[i], true);
-    report->blocked_stacks = &window.profiles[MINUTE_BLOCKED];
-    report->silent = true;
-    char *files[] = {trace->file};
-    report_read_all(report, 0, 1, files);
-    read_stacks(&window, report->reader, trace->file);
     struct minute_profile *row = NULL;
+    call_stacks_file_end(&window->calls);
     for (unsigned i = 0; i < MINUTE_VALUES; i++) {
-        profile_finish(&window.profiles[i]);
-        if (window.profiles[i].events == 0 && window.profiles[i].count == 0) continue;
+        profile_finish(&window->profiles[i]);
+        if (window->profiles[i].events == 0 && window->profiles[i].count == 0) continue;
         if (row == NULL) row = row_of(trace, minute);
-        if (row != NULL) profile_merge(&row->values[i], &window.profiles[i]);
+        if (row != NULL) profile_merge(&row->values[i], &window->profiles[i]);
     }
-    for (unsigned i = 0; i < MINUTE_VALUES; i++) profile_free(&window.profiles[i]);
+}
+
+static void
+read_windows(struct minute_trace *trace)
+{
+    const struct report_filter all = {.since_ns = INT64_MIN, .until_ns = INT64_MAX};
+    const struct fxt_visitor visitor = {.context = trace, .event = on_event};
+    struct report *report = report_new(trace->profiles->memory_bytes, &all);
+    size_t minutes = (size_t)(trace->last - trace->first) + 1;
+    trace->reader = report->reader;
+    trace->windows = xcalloc(minutes, sizeof *trace->windows);
+    read_blocked(trace, report);
+    call_stacks_init(&trace->names, &trace->blocked, NULL);
+    reader_read(report->reader, trace->file, &visitor); /* its faults are known */
+    for (size_t i = 0; i < minutes; i++) {
+        if (trace->windows[i] == NULL) continue;
+        merge_minute(trace, trace->first + (int64_t)i, trace->windows[i]);
+        window_free(trace->windows[i]);
+    }
+    free(trace->windows);
+    free(trace->path);
+    call_stacks_free(&trace->names);
+    profile_free(&trace->blocked);
     report_free(report);
 }
 
@@ -168,14 +280,14 @@ read_minutes(struct minute_trace *trace, const struct report *report, const stru
     if (file->first_ns > file->last_ns) return STATUS_FINE;
     trace->service = text_or_unknown(report, host->origin.service);
     trace->version = text_or_unknown(report, host->origin.version);
-    trace->start_ns = report->start_ns;
     trace->boot_ns = trace_host_boot_ns(host, stat_of, file->last_ns);
-    int64_t first = (trace->boot_ns + file->first_ns) / MINUTE_NS, last = (trace->boot_ns + file->last_ns) / MINUTE_NS;
-    if (first < 0 || last - first >= MINUTES_OF_A_TRACE_MAX) {
+    trace->first = minute_of(trace, file->first_ns);
+    trace->last = minute_of(trace, file->last_ns);
+    if (trace->first < 0 || trace->last - trace->first >= MINUTES_OF_A_TRACE_MAX) {
         file_message(trace->file, "is longer than a day, or has no time of day: cut it first (vm-trace cut)");
         return STATUS_FAULTS;
     }
-    for (int64_t minute = first; minute <= last; minute++) read_minute(trace, minute);
+    read_windows(trace);
     return STATUS_FINE;
 }
 

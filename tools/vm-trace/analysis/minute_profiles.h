@@ -5,8 +5,8 @@
  *
  *      minute_profiles_new -> minute_profiles_read for each trace -> the rows -> minute_profiles_free
  *
- * A trace is read once, and twice more for each of its minutes: what a thread blocked in, and what a call took,
- * is only known with what came before. So this is for short traces, such as snapshots.
+ * A trace is read three times: for its first and last minute; for what threads blocked in, which is known only with
+ * their states; and for all else. Memory has the stacks of all its minutes at a time.
  */
 #include "analysis/profile.h"
 #include "base/row_table.h"

@@ -212,6 +212,10 @@ struct report {
     struct row_table blocked; /* of struct report_blocked */
     bool silent; /* by the caller: the files were read before, so their faults were printed */
     struct profile *blocked_stacks; /* the caller's, to be filled in with the same times; NULL: not needed */
+    /* NULL, or a function of the caller: something that began then blocked at a node of these, all in all for this time,
+     * whatever the window. */
+    void (*blocked_added)(void *context, uint32_t node, int64_t begin_ns, struct interval time);
+    void *blocked_context;
     struct gc_pauses gc;
     struct allocations allocations;
     struct execution execution; /* of threads that the filter passes; nothing if it has times */

@@ -443,7 +443,7 @@ blocked_stack(void *context, const struct fxt_event *event, uint32_t row, bool e
 
 static void
 add_blocked_stack(struct report *report, const struct duration_edge *begin, const struct duration_edge *end,
-                  uint64_t ns)
+                  struct interval time, uint64_t ns)
 {
     struct profile *profile = report->blocked_stacks;
     uint32_t node = end != NULL && end->category == STRING_BLOCKED ? end->stack : 0;
@@ -451,7 +451,9 @@ add_blocked_stack(struct report *report, const struct duration_edge *begin, cons
         uint32_t none = pool_intern(report->pool, PROFILE_NO_STACK, sizeof PROFILE_NO_STACK - 1);
         node = profile_child(profile, root_of(report, begin->row), none, true);
     }
-    profile_add(profile, profile_child(profile, node, begin->stack, false), ns);
+    node = profile_child(profile, node, begin->stack, false);
+    profile_add(profile, node, ns);
+    if (report->blocked_added != NULL) report->blocked_added(report->blocked_context, node, begin->ts_ns, time);
 }
 
 /* Counts what a thread blocked in up to where it was woken, and only what lies in the wanted time:
@@ -460,9 +462,10 @@ static void
 add_blocked(struct report *report, const struct duration_edge *begin, const struct duration_edge *end)
 {
     int64_t last_ns = process_last_ns(report, report_thread(report, begin->row)->process);
-    uint64_t ns = thread_states_blocked(&report->states, begin, end, last_ns);
+    struct interval time = thread_states_blocked(&report->states, begin, end, last_ns);
+    uint64_t ns = thread_states_within(&report->states, time.from_ns, time.to_ns);
     if (!begin->wanted || !begin->outermost || (ns == 0 && !time_wanted(report, begin->ts_ns))) return;
-    if (report->blocked_stacks != NULL) add_blocked_stack(report, begin, end, ns);
+    if (report->blocked_stacks != NULL) add_blocked_stack(report, begin, end, time, ns);
     uint32_t class_name = begin->class_name;
     if (class_name == STRING_NONE && end != NULL && end->category == STRING_BLOCKED) class_name = end->class_name;
     const uint32_t key[REPORT_BLOCKED_KEYS] = {begin->row, begin->name, class_name};

@@ -325,7 +325,7 @@ end_of(const struct thread_states *states, const struct thread_times *thread)
     return seen_ns > ractor_ns ? seen_ns : ractor_ns;
 }
 
-uint64_t
+struct interval
 thread_states_blocked(struct thread_states *states, const struct duration_edge *begin,
                       const struct duration_edge *end, int64_t last_ns)
 {
@@ -333,7 +333,7 @@ thread_states_blocked(struct thread_states *states, const struct duration_edge *
     const struct thread_times *thread = row_table_find(&states->threads, &begin->row);
     if (thread == NULL || thread->out_ns == INT64_MAX) {
         fault(states, begin, THREAD_FAULT_NEVER_BLOCKED, begin->row, 0);
-        return thread_states_within(states, from_ns, to_ns);
+        return (struct interval){from_ns, to_ns};
     }
     if (end == NULL && states->stopped) to_ns = end_of(states, thread);
     if (from_ns < thread->counted_ns) from_ns = thread->counted_ns;
@@ -341,7 +341,7 @@ thread_states_blocked(struct thread_states *states, const struct duration_edge *
     if (!thread->out_blocked || thread->out_ns > begin->ts_ns || ran)
         fault(states, begin, THREAD_FAULT_NOT_BLOCKED, begin->row, 0);
     else if (thread->woken_ns >= begin->ts_ns && thread->woken_ns < to_ns) to_ns = thread->woken_ns;
-    return thread_states_within(states, from_ns, to_ns);
+    return (struct interval){from_ns, to_ns};
 }
 
 static void

@@ -17,6 +17,7 @@
  * its newest events comes behind the newer one: thread_states_begin_older.
  */
 #include "analysis/duration_pairs.h"
+#include "base/interval.h"
 #include "base/row_list.h"
 #include "base/row_table.h"
 
@@ -122,10 +123,10 @@ void thread_states_sched(struct thread_states *states, const struct duration_edg
 /* A garbage collection begins or ends on a thread. */
 void thread_states_gc(struct thread_states *states, const struct duration_edge *edge, bool begins);
 /* Takes an outermost duration of category `blocked`; `end` is NULL if it is open at last_ns. Returns
- * the part of it in the window before the thread was woken. Reports one that is not between a
+ * the part of it before the thread was woken, whatever the window. Reports one that is not between a
  * switch out and the next run. */
-uint64_t thread_states_blocked(struct thread_states *states, const struct duration_edge *begin,
-                               const struct duration_edge *end, int64_t last_ns);
+struct interval thread_states_blocked(struct thread_states *states, const struct duration_edge *begin,
+                                      const struct duration_edge *end, int64_t last_ns);
 /* The next records of the process are older than all before: ends its open states, and begins again. */
 void thread_states_begin_older(struct thread_states *states, uint32_t process);
 /* Ends all states that are open: their file ends. The thread may go on in the next one. If the file was not read to

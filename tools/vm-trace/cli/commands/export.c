@@ -151,7 +151,7 @@ export_stacks(const struct options *options, FILE *out, int file_count, char **f
     struct stack_export export;
     profile_init(&export.profile, reader, kind, !without_reasons);
     export.profile.with_threads = with_threads;
-    call_stacks_init(&export.calls, &export.profile);
+    call_stacks_init(&export.calls, &export.profile, NULL);
     time_samples_init(&export.samples, reader, &export.profile);
     trace_filter_init(&export.filter, &choice, reader);
     trace_filter_samples(&export.filter, &export.samples);
