@@ -96,17 +96,11 @@ diff_table_add(const struct diff *diff, struct diff_table *table, const uint32_t
 {
     const struct diff_row *row = row_table_get(&table->rows, key);
     if (row == NULL) return; /* more than EXIT_ROWS_MAX: the report has a line about that */
-    size_t index = (size_t)(row - (struct diff_row *)table->rows.rows);
-    if (index >= table->capacity) {
-        uint32_t capacity = (uint32_t)grown_capacity(table->capacity, sizeof capacity);
-        size_t old = (size_t)table->capacity * diff->run_count, new = (size_t)capacity * diff->run_count;
-        table->counts = xrealloc(table->counts, new, sizeof *table->counts);
-        table->variances = xrealloc(table->variances, new, sizeof *table->variances);
-        for (size_t i = old; i < new; i++) table->counts[i] = table->variances[i] = 0;
-        table->capacity = capacity;
-    }
-    table->counts[index * diff->run_count + run] += count;
-    table->variances[index * diff->run_count + run] += variance;
+    struct diff_cell *cell =
+        row_table_get(&table->cells, (const uint32_t[DIFF_CELL_KEYS]){row_table_number(&table->rows, row), run});
+    if (cell == NULL) return;
+    cell->count += count;
+    cell->variance += variance;
 }
 
 /* While runs are added up: tables of one row, and by run what the estimated lost time is made of. */
@@ -186,37 +180,30 @@ by_key(const void *left, const void *right, void *rows)
                                                               : (a->line > b->line) - (a->line < b->line);
 }
 
-static bool
-has_side(const struct diff *diff, const struct diff_table *table, uint32_t row, unsigned side)
+/* By row: whether a run of the side has it. */
+static bool *
+rows_of_side(const struct diff *diff, const struct diff_table *table, unsigned side)
 {
-    for (uint32_t run = 0; run < diff->run_count; run++) {
-        if (diff->runs[run].side == side && table->counts[(size_t)row * diff->run_count + run] > 0) return true;
+    bool *has = xcalloc(table->rows.count + 1, sizeof *has);
+    for (uint32_t i = 0; i < table->cells.count; i++) {
+        const struct diff_cell *cell = row_table_at(&table->cells, i);
+        has[cell->row] |= diff->runs[cell->run].side == side && cell->count > 0;
     }
-    return false;
+    return has;
 }
 
-/* Moves the second side's counts from the rows `from` to the rows `to`. */
+/* Moves what the second side has of a row to another one; moved: by row. */
 static void
-move_second_side(const struct diff *diff, struct diff_table *table, const uint32_t *from, const uint32_t *to,
-                 uint32_t count)
+move_second_side(const struct diff *diff, struct diff_table *table, const uint32_t *moved)
 {
     struct diff_row *rows = table->rows.rows;
-    size_t width = diff->run_count, first = diff->side_runs[0];
-    double *kept = xcalloc((size_t)count * 2 * width, sizeof *kept);
-    for (uint32_t i = 0; i < count; i++) {
-        double *counts = table->counts + from[i] * width, *variances = table->variances + from[i] * width;
-        memcpy(kept + (size_t)i * 2 * width, counts, width * sizeof *kept);
-        memcpy(kept + ((size_t)i * 2 + 1) * width, variances, width * sizeof *kept);
-        for (size_t run = first; run < width; run++) counts[run] = variances[run] = 0;
+    for (uint32_t i = 0; i < table->rows.count; i++) {
+        if (moved[i] != i) rows[moved[i]].line_after = rows[i].line;
     }
-    for (uint32_t i = 0; i < count; i++) {
-        for (size_t run = first; run < width; run++) {
-            table->counts[to[i] * width + run] = kept[(size_t)i * 2 * width + run];
-            table->variances[to[i] * width + run] = kept[((size_t)i * 2 + 1) * width + run];
-        }
-        rows[to[i]].line_after = rows[from[i]].line;
+    for (uint32_t i = 0; i < table->cells.count; i++) {
+        struct diff_cell *cell = row_table_at(&table->cells, i);
+        if (diff->runs[cell->run].side == 1) cell->row = moved[cell->row];
     }
-    free(kept);
 }
 
 /* Lines move when a file is edited. If a method has equally many lines with the same instruction
@@ -227,9 +214,10 @@ match_moved_lines(struct diff *diff, struct diff_table *table)
     uint32_t count = table->rows.count;
     struct diff_row *rows = table->rows.rows;
     uint32_t *order = xcalloc(count + 1, sizeof *order), *before = xcalloc(count + 1, sizeof *before);
-    uint32_t *after = xcalloc(count + 1, sizeof *after);
+    uint32_t *after = xcalloc(count + 1, sizeof *after), *moved = xcalloc(count + 1, sizeof *moved);
+    bool *has_before = rows_of_side(diff, table, 0), *has_after = rows_of_side(diff, table, 1);
     for (uint32_t i = 0; i < count; i++) {
-        order[i] = i;
+        order[i] = moved[i] = i;
         rows[i].line_after = rows[i].line;
     }
     qsort_r(order, count, sizeof *order, by_key, rows);
@@ -237,42 +225,105 @@ match_moved_lines(struct diff *diff, struct diff_table *table)
         uint32_t befores = 0, afters = 0;
         for (end = at; end < count && memcmp(&rows[order[at]], &rows[order[end]], offsetof(struct diff_row, line)) == 0;
              end++) {
-            if (has_side(diff, table, order[end], 0)) before[befores++] = order[end];
-            if (has_side(diff, table, order[end], 1)) after[afters++] = order[end];
+            if (has_before[order[end]]) before[befores++] = order[end];
+            if (has_after[order[end]]) after[afters++] = order[end];
         }
-        if (befores == afters) move_second_side(diff, table, after, before, befores);
+        for (uint32_t i = 0; befores == afters && i < afters; i++) moved[after[i]] = before[i];
     }
+    move_second_side(diff, table, moved);
     free(order);
     free(before);
     free(after);
+    free(moved);
+    free(has_before);
+    free(has_after);
 }
 
 /* --- comparing -------------------------------------------------------------------------------------------- */
 
 /* What was never sampled may still have happened: the margin allows one event more. */
 static double
-variance_of(const double *variances, const double *unseen, uint32_t run)
+variance_of(const struct diff_table *table, uint32_t run, double variance)
 {
-    return unseen != NULL && unseen[run] > 0 ? variances[run] + unseen[run] : 0;
+    return table->unseen != NULL && table->unseen[run] > 0 ? variance + table->unseen[run] : 0;
 }
+
+/* Runs that lack a row have 0 of it, with a margin. So that a row takes as long as it has cells: */
+struct absence {
+    double *margins;         /* by run */
+    double variances[SIDES]; /* sums, in the unit */
+    uint32_t *order;         /* runs of the first side, and then of the second: those with the largest margins first */
+    uint32_t *present;       /* by run: number + 1 of the last row that it had */
+};
+
+static int
+by_margin(const void *left, const void *right, void *margins)
+{
+    double a = ((const double *)margins)[*(const uint32_t *)left];
+    double b = ((const double *)margins)[*(const uint32_t *)right];
+    return (a < b) - (a > b);
+}
+
+static struct absence
+absence_of(const struct diff *diff, const struct diff_table *table)
+{
+    struct absence absence = {.margins = xcalloc(diff->run_count, sizeof *absence.margins),
+                              .order = xcalloc(diff->run_count, sizeof *absence.order),
+                              .present = xcalloc(diff->run_count, sizeof *absence.present)};
+    for (uint32_t run = 0; run < diff->run_count; run++) {
+        double scale = diff->runs[run].scale, variance = variance_of(table, run, 0);
+        absence.margins[run] = 2 * sqrt(variance) * scale;
+        absence.variances[diff->runs[run].side] += variance * scale * scale;
+        absence.order[run] = run;
+    }
+    uint32_t first = diff->side_runs[0];
+    qsort_r(absence.order, first, sizeof *absence.order, by_margin, absence.margins);
+    qsort_r(absence.order + first, diff->run_count - first, sizeof *absence.order, by_margin, absence.margins);
+    return absence;
+}
+
+static void
+absence_free(struct absence *absence)
+{
+    free(absence->margins);
+    free(absence->order);
+    free(absence->present);
+}
+
+/* A row while it is measured: its cells, in the order of the runs. */
+struct measured {
+    struct diff_row *row;
+    uint32_t number;
+    const struct diff_cell *cells;
+    uint32_t count;
+    uint32_t present[SIDES]; /* runs */
+};
 
 /* Two standard errors around the mean of each side: of the spread between its runs, and of their margins. */
 static void
-measure_means(const struct diff *diff, struct diff_row *row, const double *counts, const double *variances,
-              const double *unseen)
+measure_means(const struct diff *diff, const struct diff_table *table, const struct absence *absence,
+              const struct measured *measured)
 {
-    double squares[SIDES] = {0}, margins[SIDES] = {0};
-    for (uint32_t run = 0; run < diff->run_count; run++) {
-        const struct diff_run *its = &diff->runs[run];
-        double mean = row->counts[its->side].value / (diff->unit == IN_ALL ? diff->side_runs[its->side] : 1);
-        double off = counts[run] * its->scale - mean;
+    double squares[SIDES] = {0}, margins[SIDES] = {0}, means[SIDES], absent[SIDES];
+    for (unsigned side = 0; side < SIDES; side++) {
+        means[side] = measured->row->counts[side].value / (diff->unit == IN_ALL ? diff->side_runs[side] : 1);
+        absent[side] = absence->variances[side];
+    }
+    for (uint32_t i = 0; i < measured->count; i++) {
+        const struct diff_cell *cell = &measured->cells[i];
+        const struct diff_run *its = &diff->runs[cell->run];
+        double off = cell->count * its->scale - means[its->side], scale = its->scale * its->scale;
         squares[its->side] += off * off;
-        margins[its->side] += variance_of(variances, unseen, run) * its->scale * its->scale;
+        margins[its->side] += variance_of(table, cell->run, cell->variance) * scale;
+        absent[its->side] -= variance_of(table, cell->run, 0) * scale;
     }
     for (unsigned side = 0; side < SIDES; side++) {
-        struct diff_count *count = &row->counts[side];
+        struct diff_count *count = &measured->row->counts[side];
         double n = diff->side_runs[side], factor = diff->unit == IN_ALL ? n : 1;
+        uint32_t lacking = diff->side_runs[side] - measured->present[side];
         if (n < 2) continue; /* one run has no spread: its margin stays */
+        squares[side] += lacking * means[side] * means[side];
+        if (lacking > 0 && absent[side] > 0) margins[side] += absent[side];
         double error = sqrt(squares[side] / (n - 1) / n + margins[side] / (n * n)) * factor;
         count->low = count->value - 2 * error;
         count->high = count->value + 2 * error;
@@ -280,25 +331,39 @@ measure_means(const struct diff *diff, struct diff_row *row, const double *count
 }
 
 static void
-measure(const struct diff *diff, struct diff_row *row, const double *counts, const double *variances,
-        const double *unseen)
+widen(struct diff_count *count, double low, double high, bool *begun)
 {
+    if (!*begun || low < count->low) count->low = low;
+    if (!*begun || high > count->high) count->high = high;
+    *begun = true;
+}
+
+static void
+measure(const struct diff *diff, const struct diff_table *table, struct absence *absence, struct measured *measured)
+{
+    struct diff_row *row = measured->row;
     bool begun[SIDES] = {false};
-    for (uint32_t run = 0; run < diff->run_count; run++) {
-        const struct diff_run *its = &diff->runs[run];
-        struct diff_count *count = &row->counts[its->side];
-        double value = counts[run] * its->scale;
-        double margin = 2 * sqrt(variance_of(variances, unseen, run)) * its->scale;
-        count->value += value;
-        row->per_run[its->side] += counts[run] / diff->side_runs[its->side];
-        if (its->seconds > 0) row->per_second[its->side] += counts[run] / its->seconds / diff->side_runs[its->side];
-        if (!begun[its->side] || value - margin < count->low) count->low = value - margin;
-        if (!begun[its->side] || value + margin > count->high) count->high = value + margin;
-        begun[its->side] = true;
+    for (uint32_t i = 0; i < measured->count; i++) {
+        const struct diff_cell *cell = &measured->cells[i];
+        const struct diff_run *its = &diff->runs[cell->run];
+        double value = cell->count * its->scale;
+        double margin = 2 * sqrt(variance_of(table, cell->run, cell->variance)) * its->scale;
+        row->counts[its->side].value += value;
+        row->per_run[its->side] += cell->count / diff->side_runs[its->side];
+        if (its->seconds > 0) row->per_second[its->side] += cell->count / its->seconds / diff->side_runs[its->side];
+        widen(&row->counts[its->side], value - margin, value + margin, &begun[its->side]);
+        absence->present[cell->run] = measured->number + 1;
+        measured->present[its->side]++;
+    }
+    for (unsigned side = 0; side < SIDES; side++) {
+        const uint32_t *runs = absence->order + (side == 0 ? 0 : diff->side_runs[0]);
+        if (measured->present[side] == diff->side_runs[side]) continue;
+        while (absence->present[*runs] == measured->number + 1) runs++;
+        widen(&row->counts[side], 0 - absence->margins[*runs], absence->margins[*runs], &begun[side]);
     }
     for (unsigned side = 0; side < SIDES && diff->unit != IN_ALL; side++)
         row->counts[side].value /= diff->side_runs[side];
-    if (diff->by_mean) measure_means(diff, row, counts, variances, unseen);
+    if (diff->by_mean) measure_means(diff, table, absence, measured);
 }
 
 static enum verdict
@@ -331,18 +396,32 @@ by_difference(const void *left, const void *right, void *context)
     return (a->line > b->line) - (a->line < b->line);
 }
 
+/* By row and run. */
+static int
+compare_cells(const void *left, const void *right, void *context)
+{
+    const struct diff_cell *a = left, *b = right;
+    (void)context;
+    return a->row != b->row ? (a->row > b->row) - (a->row < b->row) : (a->run > b->run) - (a->run < b->run);
+}
+
 void
 diff_table_compare(const struct diff *diff, struct diff_table *table)
 {
     struct diff_row *rows = table->rows.rows;
+    struct absence absence = absence_of(diff, table);
+    row_table_sort(&table->cells, compare_cells, NULL);
+    const struct diff_cell *cells = table->cells.rows;
     table->order = xcalloc(table->rows.count + 1, sizeof *table->order);
-    for (uint32_t i = 0; i < table->rows.count; i++) {
-        measure(diff, &rows[i], table->counts + (size_t)i * diff->run_count,
-                table->variances + (size_t)i * diff->run_count, table->unseen);
+    for (uint32_t i = 0, at = 0, end; i < table->rows.count; i++, at = end) {
+        for (end = at; end < table->cells.count && cells[end].row == i;) end++;
+        struct measured measured = {.row = &rows[i], .number = i, .cells = cells + at, .count = end - at};
+        measure(diff, table, &absence, &measured);
         rows[i].verdict = verdict_of(&rows[i]);
         if (rows[i].verdict == WITHIN_SPREAD) table->within++;
         else if (rows[i].verdict != UNCHANGED) table->order[table->changed++] = i;
     }
+    absence_free(&absence);
     struct order order = {rows, diff->report->pool};
     qsort_r(table->order, table->changed, sizeof *table->order, by_difference, &order);
 }
@@ -351,14 +430,14 @@ void
 diff_table_init(struct diff_table *table)
 {
     row_table_init(&table->rows, sizeof(struct diff_row), 4, EXIT_ROWS_MAX);
+    row_table_init(&table->cells, sizeof(struct diff_cell), DIFF_CELL_KEYS, UINT32_MAX);
 }
 
 void
 diff_table_free(struct diff_table *table)
 {
     row_table_free(&table->rows);
-    free(table->counts);
-    free(table->variances);
+    row_table_free(&table->cells);
     free(table->order);
 }
 

@@ -44,12 +44,17 @@ struct diff_row {
     enum verdict verdict;
 };
 
+/* What a run has of a row. Of thousands of runs, few have a given row. */
+struct diff_cell {
+    uint32_t row, run; /* the key */
+    double count, variance;
+};
+enum { DIFF_CELL_KEYS = 2 };
+
 struct diff_table {
-    struct row_table rows; /* of struct diff_row */
-    double *counts;    /* by row and run */
-    double *variances;
+    struct row_table rows;  /* of struct diff_row */
+    struct row_table cells; /* of struct diff_cell */
     const double *unseen; /* by run: the variance of one event more; 0, or NULL: all are recorded */
-    uint32_t capacity;    /* in rows */
     uint32_t *order;   /* rows that differ, largest difference first */
     uint32_t changed;
     uint32_t within; /* number of rows that differ within the spread of the runs */

@@ -218,43 +218,41 @@ add_classes(const struct diff *diff, struct diff_streams *streams, struct totals
 
 /* --- which streams all runs have ---------------------------------------------------------------------- */
 
-/* By the settings, for a stream may have recorded nothing. */
-static bool
-set_in(const struct report *report, uint32_t run, const char *stream)
+/* Marks the runs that have the stream by their settings, for it may have recorded nothing. */
+static void
+mark_set(const struct report *report, const char *stream, bool *has)
 {
     for (uint32_t i = 0; i < report->setting_count; i++) {
         const struct report_setting *setting = &report->settings[i];
-        if (setting->name == STRING_FLAGS && run_of(report, setting->process) == run &&
-            text_has_word(pool_string(report->pool, setting->value), stream))
-            return true;
+        if (setting->name == STRING_FLAGS && text_has_word(pool_string(report->pool, setting->value), stream))
+            has[run_of(report, setting->process)] = true;
     }
-    return false;
 }
 
-static bool
-any_in(const struct diff *diff, const struct diff_table *table, uint32_t run)
+static void
+mark_recorded(const struct diff_table *table, bool *has)
 {
-    for (uint32_t row = 0; row < table->rows.count; row++) {
-        if (table->counts[(size_t)row * diff->run_count + run] > 0) return true;
+    for (uint32_t i = 0; i < table->cells.count; i++) {
+        const struct diff_cell *cell = row_table_at(&table->cells, i);
+        if (cell->count > 0) has[cell->run] = true;
     }
-    return false;
 }
 
 static void
 find_recorded(const struct diff *diff, struct diff_streams *streams)
 {
-    bool any[DIFF_STREAMS] = {false};
+    bool *has = xcalloc(diff->run_count + 1, sizeof *has);
     for (unsigned i = 0; i < DIFF_STREAMS; i++) {
         struct diff_stream_table *table = &streams->tables[i];
-        for (uint32_t run = 0; run < diff->run_count; run++) {
-            bool has = set_in(diff->report, run, stream_names[i]) || any_in(diff, &table->sums, run) ||
-                       (i == DIFF_BLOCKED && any_in(diff, &streams->tables[DIFF_STATES].sums, run));
-            table->lacks += !has;
-            any[i] |= has;
-        }
+        memset(has, 0, diff->run_count * sizeof *has);
+        mark_set(diff->report, stream_names[i], has);
+        mark_recorded(&table->sums, has);
+        if (i == DIFF_BLOCKED) mark_recorded(&streams->tables[DIFF_STATES].sums, has);
+        for (uint32_t run = 0; run < diff->run_count; run++) table->lacks += !has[run];
         table->recorded = table->lacks == 0;
-        if (!any[i]) table->lacks = 0;
+        if (table->lacks == diff->run_count) table->lacks = 0;
     }
+    free(has);
 }
 
 /* --- all ------------------------------------------------------------------------------------------------ */
