@@ -37,8 +37,15 @@ class TestGrowth < Minitest::Test
     "diff" => %w[diff FILE vs FILE], "diff with others" => %w[diff FILE vs OTHER], "folded" => %w[export --format=folded FILE],
     "speedscope" => %w[export --format=speedscope FILE], "pprof" => %w[export --format=pprof FILE],
     "chrome" => %w[export --format=chrome FILE], "firefox" => %w[export --format=firefox FILE],
-    "query" => ["query", "FILE", SQL], "sqlite" => %w[export --sqlite=DATABASE FILE],
+    "query" => ["query", "FILE", SQL], "sqlite" => %w[export --sqlite=OUT FILE],
+    "metrics" => %w[metrics FILE], "scrub" => %w[scrub --remove=Secret -o OUT FILE], "csv" => %w[report --format=csv --top=1000000 FILE],
+    "fallbacks" => %w[export --format=folded --kind=fallbacks --threads FILE], "lost" => %w[export --format=folded --weight=lost FILE],
+    "blocked" => %w[export --format=folded --kind=blocked --threads FILE], "calls" => %w[export --format=folded --kind=calls --threads FILE],
+    "allocations" => %w[export --format=pprof --kind=allocations FILE], "samples" => %w[export --format=folded --kind=samples FILE],
+    "minutes" => %w[export --format=pprof --by=minute -o OUT FILE], "html against" => %w[html --against=OTHER -o OUT FILE],
+    "top" => %w[top --count=1 --window=1000000000 FILE],
   }.freeze
+  TABLES = { "tables" => %w[export --tables=OUT FILE] }.freeze
   WITH_SQLITE = %w[query sqlite].freeze
 
   # Commands that read kept traces, and damaged ones.
@@ -48,8 +55,8 @@ class TestGrowth < Minitest::Test
   # [basic blocks, bytes allocated, bytes at a time] of a command
   def work_of(tool, command, path, other)
     Dir.mktmpdir do |dir|
-      names = { "FILE" => path, "OTHER" => other }
-      arguments = command.map { |word| names[word] || word.sub("DATABASE", File.join(dir, "db")) }
+      names = { "FILE" => path, "OTHER" => other, "OUT" => File.join(dir, "out") }
+      arguments = command.map { |word| word.gsub(/\b(FILE|OTHER|OUT)\b/, names) }
       counted = File.join(dir, "work")
       _, err, status = Open3.capture3({ "WORK" => counted, "LC_ALL" => "C.UTF-8" }, tool, *arguments, binmode: true)
       nothing_matches = command.first == "history" || command.include?("--method=M*")
@@ -58,21 +65,29 @@ class TestGrowth < Minitest::Test
     end
   end
 
-  def assert_grows_in_proportion(commands = COMMANDS, &trace)
+  # Writes a trace, or a folder of several.
+  def write(path, made)
+    return File.binwrite(path, made.is_a?(FxtBuilder) ? made.bytes : made) unless made.is_a?(Hash)
+    Dir.mkdir(path)
+    made.each { |name, trace| write(File.join(path, name), trace) }
+  end
+
+  def assert_grows_in_proportion(commands = COMMANDS, count: SMALL, &trace)
     tool, query = counting_tool
     Dir.mktmpdir do |dir|
-      paths = { none: 0, small: SMALL, large: SMALL * TIMES, other: SMALL / 2 }.to_h do |name, count|
-        File.binwrite(File.join(dir, "#{name}.fxt"), trace[count].then { |made| made.is_a?(FxtBuilder) ? made.bytes : made })
-        [name, File.join(dir, "#{name}.fxt")]
+      paths = { none: 0, small: count, large: count * TIMES, other: count / 2 }.to_h do |name, size|
+        path = File.join(dir, "#{name}.fxt")
+        write(path, trace[size])
+        [name, path]
       end
       commands.each do |name, command|
-        command = [command.first, "--max-faults=3", *command.drop(1)]
+        command = [command.first, "--max-faults=3", *command.drop(1)] unless command.first == "top"
         next if !query && WITH_SQLITE.include?(name)
         none, small, large = %i[none small large].map { |size| work_of(tool, command, paths[size], paths[:other]) }
         MOST_TIMES.each_with_index do |(what, most), i|
           least = [small[i] - none[i], i.zero? ? 20_000 : 1_000_000].max # what is small beside a chunk or a window is not growth
           times = (large[i] - none[i]).fdiv(least)
-          assert_operator times, :<=, most, "vm-trace #{name}: #{what} of #{none[i]}, #{small[i]}, #{large[i]} for 0, #{SMALL}, #{SMALL * TIMES}"
+          assert_operator times, :<=, most, "vm-trace #{name}: #{what} of #{none[i]}, #{small[i]}, #{large[i]} for 0, #{count}, #{count * TIMES}"
         end
       end
     end
@@ -231,6 +246,190 @@ class TestGrowth < Minitest::Test
           b.event(:flow_end, "c", "f", ts: i + 1, extra: i / 2)
           b.event(:counter, "counter", text("n#{i}"), ts: i, extra: i, args: { "bytes" => i })
           b.event(:complete, "x", "n", ts: i, extra: i + 5)
+        end
+      end
+    end
+  end
+
+  # --- by process, thread, reason, minute, file ---
+
+  def settings(builder, pid, at, **more)
+    args = { "pid" => [:uint32, pid], "jit" => "ZJIT", "ruby" => "ruby 4.1.0dev", "flags" => "exits threads gc" }
+    builder.event(:instant, "trace", "settings", ts: at, pid: pid, tid: pid, args: args.merge(more.transform_keys(&:to_s)))
+  end
+
+  # As a spool that was merged has them: each has its command, its host, threads, exits and sites.
+  def test_processes_with_all_that_they_have
+    assert_grows_in_proportion { |count| processes(count) }
+  end
+
+  # Each process has nine files.
+  def test_tables_of_processes
+    assert_grows_in_proportion(TABLES, count: 60) { |count| processes(count) }
+  end
+
+  def processes(count)
+    FxtBuilder.new.tap do |b|
+      count.times do |i|
+        b.provider(1 + i % 300, "provider")
+        b.init
+        who = { pid: 100 + i, tid: 100 + i }
+        settings(b, 100 + i, i * 1000, command: text("ruby bin/worker.rb --number=#{i}"))
+        args = { "host" => text("host#{i}.example"), "unix_ns" => [:uint64, 10**18 + i * 1000], "service" => "shop", "version" => text("v#{i / 2}") }
+        b.event(:instant, "trace", "host", ts: i * 1000 + 1, args: args, **who)
+        b.event(:instant, "trace", "jit", ts: i * 1000 + 2, args: { "jit" => "YJIT" }, **who)
+        b.event(:instant, "trace", "loss", ts: i * 1000 + 2, args: { "lost" => [:uint64, 1], "reason" => "full" }, **who)
+        b.event(:instant, "side_exit", text("Reason#{i}"), ts: i * 1000 + 3, args: exit_args("M#m (/m.rb:1)"), **who)
+        b.event(:begin, "gc", "major", ts: i * 1000 + 4, args: { "reason" => "newobj" }, **who)
+        b.event(:end, "gc", "major", ts: i * 1000 + 5, **who)
+        b.event(:instant, "trace", "site", ts: i * 1000 + 6, args: { "reason" => text("Reason#{i}"), "kind" => "side_exit", "insn" => "send", "version" => [:uint32, 1], "location" => "M#m (/m.rb:1)", "hits" => [:uint64, 1] }, **who)
+        b.event(:instant, "trace", "summary", ts: i * 1000 + 7, args: { "exits" => [:uint64, 1], "lost" => [:uint64, 1], "sites" => [:uint64, 1], "events" => [:uint64, 8] }, **who)
+        b.process_name(100 + i, text("process #{i}"))
+        b.thread_name(100 + i, 100 + i, text("name #{i}"))
+      end
+    end
+  end
+
+  def test_pieces_of_snapshots
+    assert_grows_in_proportion do |count|
+      FxtBuilder.new.tap do |b|
+        b.provider(1, "test")
+        b.init
+        count.times { |i| settings(b, 100 + i, i * 1000, snapshot: "save") }
+      end
+    end
+  end
+
+  def test_threads_with_states_that_wake_each_other
+    assert_grows_in_proportion(COMMANDS.merge(TABLES)) do |count|
+      FxtBuilder.new.tap do |b|
+        b.provider(1, "test")
+        b.init
+        settings(b, 5, 0, command: "ruby a.rb")
+        count.times do |i|
+          tid = 100 + i
+          b.thread(1, 5, tid)
+          b.thread(2, 5, tid - 1)
+          b.thread_name(5, tid, text("thread #{i}"))
+          at = 1000 + i * 1000
+          b.wakeup(at, tid, waker: tid - 1)
+          b.switch(at + 10, 0, 1)
+          b.event(:instant, "side_exit", "R", ts: at + 20, args: exit_args("M#m (/m.rb:1)"))
+          b.event(:complete, "call", text("M#m#{i} (/m.rb:1)"), ts: at + 20, extra: [at + 40])
+          b.event(:begin, "blocked", text("IO#read#{i}"), ts: at + 50, args: { "0" => text("IO#m#{i} (/m.rb:1)") })
+          b.switch(at + 50, 1, 0, state: 3)
+          b.event(:end, "blocked", text("IO#read#{i}"), ts: at + 60)
+          b.event(:instant, "trace", "states", ts: at + 61, args: { "compiled" => [:uint64, 10], "exited" => [:uint64, 3], "changes" => [:uint64, 2] })
+        end
+      end
+    end
+  end
+
+  def test_reasons_of_all_kinds
+    assert_grows_in_proportion do |count|
+      FxtBuilder.simple do |b|
+        settings(b, 42, 0)
+        count.times do |i|
+          at = 1000 + i * 100
+          b.event(:instant, "side_exit", text("Exit#{i}(Fixnum)"), ts: at, args: exit_args("M#m (/m.rb:1)"))
+          b.event(:instant, "fallback", text("Fallback#{i}"), ts: at + 1, args: exit_args("M#m (/m.rb:1)"))
+          b.event(:instant, "trace", "loss", ts: at + 2, args: { "lost" => [:uint64, 1], "reason" => text("loss #{i}") })
+          b.event(:begin, "gc", "major", ts: at + 3, args: { "reason" => text("gc #{i}") })
+          b.event(:end, "gc", "major", ts: at + 4)
+          b.event(:begin, "invalidation", text("Invalidation#{i}"), ts: at + 5)
+          b.event(:end, "invalidation", text("Invalidation#{i}"), ts: at + 6)
+          b.event(:instant, "allocation", text("Class#{i}"), ts: at + 7, args: { "0" => text("M#a#{i} (/m.rb:#{i})"), "sample" => [:uint64, i], "size" => [:uint32, 40], "weight" => [:uint32, 512] })
+          b.event(:complete, "syscall", text("call#{i}"), ts: at + 8, extra: [at + 9])
+          b.event(:instant, "throw", text("Error#{i}"), ts: at + 10, args: { "0" => text("M#t#{i} (/m.rb:1)") })
+        end
+      end
+    end
+  end
+
+  def test_minutes
+    assert_grows_in_proportion(COMMANDS.slice("minutes"), count: 300) do |count|
+      FxtBuilder.simple do |b|
+        b.event(:instant, "trace", "host", ts: 0, args: { "host" => "h", "unix_ns" => [:uint64, 1_795_694_400_000_000_000], "service" => "s", "version" => "1" })
+        count.times do |i|
+          at = i * 60_000_000_000
+          3.times { |n| b.event(:instant, "side_exit", "R", ts: at + n, args: exit_args("M#m (/m.rb:1)")) }
+          b.event(:complete, "call", "M#m (/m.rb:1)", ts: at + 20, extra: [at + 40])
+          b.switch(at + 49, 0, 1)
+          b.event(:begin, "blocked", "IO#read", ts: at + 50, args: { "0" => "IO#m (/m.rb:1)" })
+          b.switch(at + 50, 1, 0, state: 3)
+          b.event(:end, "blocked", "IO#read", ts: at + 60)
+        end
+      end
+    end
+  end
+
+  # A folder, as a spool has it.
+  def test_files
+    commands = COMMANDS.except("annotate", "annotate json", "cut").merge(TABLES, "diff of deploys" => %w[diff --since-deploy FILE])
+    assert_grows_in_proportion(commands, count: 100) do |count|
+      (0..count + 1).to_h do |i|
+        trace = FxtBuilder.simple(pid: 100 + i) do |b|
+          settings(b, 100 + i, 5, command: text("ruby #{i}"), snapshot: "save")
+          version = { "host" => "web1", "unix_ns" => [:uint64, 10**18 + i], "service" => "shop", "version" => text("v#{i % 2}") }
+          b.event(:instant, "trace", "host", ts: 5, args: version)
+          b.event(:instant, "side_exit", text("R#{i % 5}"), ts: 5 + i, args: exit_args("M#m (/m.rb:1)"))
+        end
+        ["web1-#{100 + i}-1.fxt", trace]
+      end
+    end
+  end
+
+  # The inverse of the tool's hash before it is seeded: texts and numbers whose hashes are equal.
+  module Chosen
+    MASK = 2**64 - 1
+    FIRST, SECOND = 0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9
+    FIRST_INVERSE, SECOND_INVERSE = [FIRST, SECOND].map { |factor| factor.pow(2**62 - 1, 2**64) }
+
+    def self.unshift(word, bits)
+      found = word
+      (64 / bits + 1).times { found = word ^ found >> bits }
+      found
+    end
+
+    def self.mix(word)
+      word = (word ^ word >> 32) * FIRST & MASK
+      word = (word ^ word >> 29) * SECOND & MASK
+      word ^ word >> 32
+    end
+
+    def self.unmix(word)
+      word = unshift(word, 32) * SECOND_INVERSE & MASK
+      word = unshift(word, 29) * FIRST_INVERSE & MASK
+      unshift(word, 32)
+    end
+
+    # Of 16 bytes each.
+    def self.text(number)
+      start = 16 * FIRST & MASK
+      first = 0x6161616100000000 + number
+      [first, unmix(0x123456789) ^ mix(start ^ first)].pack("Q<Q<")
+    end
+
+    # A key that differs from others in the upper half of its hash.
+    def self.key(number) = unmix(number << 32 | 5)
+  end
+
+  def test_texts_that_were_chosen_for_their_hashes
+    assert_equal [Chosen::MASK / 3, 77], [Chosen::MASK / 3, 77].map { |word| Chosen.mix(Chosen.unmix(word)) }
+    assert_grows_in_proportion do |count|
+      FxtBuilder.simple do |b|
+        count.times { |i| b.event(:instant, "side_exit", text(Chosen.text(i)), ts: i * 1000, args: exit_args("M#m (/m.rb:1)")) }
+      end
+    end
+  end
+
+  def test_numbers_that_were_chosen_for_their_hashes
+    assert_grows_in_proportion do |count|
+      FxtBuilder.simple do |b|
+        count.times do |i|
+          key = Chosen.key(i)
+          b.event(:instant, "side_exit", "R", ts: i * 1000, pid: key >> 32, tid: key & 0xffffffff, args: exit_args("M#m (/m.rb:1)"))
+          b.event(:flow_begin, "c", "f", ts: i * 1000 + 1, extra: Chosen.unmix(key - 42))
         end
       end
     end

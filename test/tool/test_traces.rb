@@ -50,6 +50,19 @@ class TestTraces < Minitest::Test
     assert_kept("killed.info.json", "info", "--format=json", "killed.fxt")
   end
 
+  # Its tables of hashes are in another order each time.
+  def test_what_a_command_prints_is_the_same_in_each_run
+    commands = [%w[dump], %w[report --advice --format=json], %w[annotate --format=json], %w[diff --format=json exits.fxt],
+                %w[html], %w[merge exits.fxt], %w[cut --since=1us], %w[metrics], %w[check], %w[export --format=firefox],
+                *%w[folded speedscope pprof chrome].map { |format| ["export", "--format=#{format}"] },
+                *%w[blocked calls allocations samples].map { |kind| ["export", "--format=folded", "--kind=#{kind}"] }]
+    traces = INSTRUMENTED ? Traces.all.first(2) : Traces.all
+    traces.product(commands).each do |name, command|
+      first, second = Array.new(2) { Dir.chdir(TRACES) { tool(*command, "#{name}.fxt") } }
+      assert_equal first, second, "#{command.join(" ")} #{name}.fxt"
+    end
+  end
+
   def test_check_finds_no_fault
     Traces.all.each do |name|
       result = tool("check", File.join(TRACES, "#{name}.fxt"))

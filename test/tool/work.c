@@ -17,7 +17,8 @@ void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *ptr, size_t size);
 void __wrap_free(void *ptr);
 
-static uint64_t blocks, allocated, in_use, peak;
+static uint64_t blocks, allocated;
+static int64_t in_use, peak; /* what libc has allocated for the tool (open_memstream) is only given back here */
 
 __attribute__((no_sanitize_coverage)) void
 __sanitizer_cov_trace_pc(void)
@@ -29,7 +30,7 @@ static void *
 taken(void *ptr, size_t size)
 {
     allocated += size;
-    in_use += ptr ? malloc_usable_size(ptr) : 0;
+    in_use += ptr ? (int64_t)malloc_usable_size(ptr) : 0;
     if (in_use > peak) peak = in_use;
     return ptr;
 }
@@ -37,7 +38,7 @@ taken(void *ptr, size_t size)
 static void
 given_back(void *ptr)
 {
-    in_use -= ptr ? malloc_usable_size(ptr) : 0;
+    in_use -= ptr ? (int64_t)malloc_usable_size(ptr) : 0;
 }
 
 void *
@@ -72,6 +73,6 @@ tell(void)
     const char *path = getenv("WORK");
     FILE *file = path ? fopen(path, "w") : NULL;
     if (file == NULL) return;
-    fprintf(file, "%llu %llu %llu\n", (unsigned long long)blocks, (unsigned long long)allocated, (unsigned long long)peak);
+    fprintf(file, "%llu %llu %lld\n", (unsigned long long)blocks, (unsigned long long)allocated, (long long)peak);
     fclose(file);
 }
