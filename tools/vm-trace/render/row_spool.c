@@ -131,7 +131,7 @@ bool
 row_spool_write(struct row_spool *spool, struct spooled *of)
 {
     ARRAY_OF(uint64_t) blocks = {0}; /* from the last to the first */
-    struct block block;
+    struct block block = {0};
     bool good = !spool->failed;
     for (uint64_t offset = of->last_block; good && offset != 0; offset = block.previous) {
         make_room(blocks.list, blocks.count, blocks.capacity);
