@@ -66,7 +66,7 @@ enum { ANY_PROCESS = UINT32_MAX }; /* of wake-ups, which name none */
 static uint64_t
 key_of(uint32_t provider, uint32_t pid, uint32_t tid)
 {
-    return mix64(thread_key(pid, tid)) ^ mix64((uint64_t)provider + 1);
+    return hash_mix(thread_key(pid, tid)) ^ hash_mix((uint64_t)provider + 1);
 }
 
 static bool

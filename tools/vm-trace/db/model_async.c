@@ -85,7 +85,7 @@ lane_of(struct model *model, struct lanes *lanes, uint64_t id)
 uint32_t
 model_async_track(struct model *model, enum fxt_event_type type, uint32_t recording, uint32_t name, uint64_t id)
 {
-    id ^= mix64(recording);
+    id ^= hash_mix(recording);
     if (model->asyncs == NULL) model->asyncs = xcalloc(1, sizeof *model->asyncs);
     struct model_asyncs *asyncs = model->asyncs;
     uint32_t root = map_get(&asyncs->name_of_id, id);

@@ -24,7 +24,7 @@ struct model_scheduling {
 static uint64_t
 thread_hash(uint64_t tid, uint32_t recording, uint32_t owner)
 {
-    return mix64(tid) ^ mix64(((uint64_t)recording << 32 | owner) + 1);
+    return hash_mix(tid) ^ hash_mix(((uint64_t)recording << 32 | owner) + 1);
 }
 
 static struct model_scheduling *
