@@ -117,6 +117,11 @@ rb_vm_trace_host_current(void)
     return &ec;
 }
 
+void
+rb_vm_trace_host_forked(void)
+{
+}
+
 struct rb_vm_trace_ractor *
 rb_vm_trace_host_ractor(struct rb_execution_context_struct *of)
 {
