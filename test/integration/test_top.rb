@@ -37,7 +37,7 @@ class TestTop < Integration::Test
     rate = out[/^  exits +([\d.,]+)\/s/, 1].delete(",").to_f
     assert_in_delta 29, rate * seconds, 29 * 0.2 + rate * 0.05 + seconds * 0.06, out # one or two calls are not compiled yet
     assert_match(/^Exits, most (lost time|frequent) first.*\n +exits\/s .*reason +method\n +[\d.,]+ .*Object#foo/, out)
-    assert_match(/^  threads +\d+% running, .*% waiting for the GVL, \d+% blocked/, out)
+    assert_match(/^  threads +\d+% running, .*% waiting for GVL, \d+% blocked/, out)
     assert_match(/^  GC +[\d.]+ pauses\/s/, out)
     assert_match(/^ .*% +\d+ +waits +Thread::Queue#pop$/, out)
     assert_empty out.lines.select { |line| line.chomp.size > 80 }

@@ -6,7 +6,7 @@ CREATE TABLE IF NOT EXISTS processes_local (
     day Date, schema Int64, process String, host_name String, service String, version String, pid Int64,
     trace String, ruby String, base String, jit String, streams String, exit_rate Int64, start_ns Int64,
     start_unix_ns Int64, end_ns Int64, end_unix_ns Int64, complete Int64, snapshot String, lost_events Int64,
-    boot_unix_ns Int64, clock_jump_ns Int64, time_from String, command String
+    boot_unix_ns Int64, clock_jump_ns Int64, time_from String, command String, partial String
 ) ENGINE = MergeTree PARTITION BY day ORDER BY (process);
 CREATE TABLE IF NOT EXISTS processes AS processes_local
     ENGINE = Distributed(fleet, default, processes_local, cityHash64(process));

@@ -10,7 +10,7 @@ CREATE OR REPLACE TABLE processes AS SELECT * FROM read_csv('{tables}/processes/
         jit: 'VARCHAR', streams: 'VARCHAR', exit_rate: 'BIGINT', start_ns: 'BIGINT',
         start_unix_ns: 'BIGINT', end_ns: 'BIGINT', end_unix_ns: 'BIGINT', complete: 'BIGINT',
         snapshot: 'VARCHAR', lost_events: 'BIGINT', boot_unix_ns: 'BIGINT', clock_jump_ns: 'BIGINT',
-        time_from: 'VARCHAR', command: 'VARCHAR'
+        time_from: 'VARCHAR', command: 'VARCHAR', partial: 'VARCHAR'
     });
 
 CREATE OR REPLACE TABLE threads AS SELECT * FROM read_csv('{tables}/threads/*/*/*.csv.gz',

@@ -51,7 +51,7 @@ add_thread_line(const struct view *view)
     static const struct {
         enum thread_state state;
         const char *name;
-    } states[] = {{THREAD_RUNNING, "running"}, {THREAD_WAITING, "waiting for the GVL"}, {THREAD_BLOCKED, "blocked"},
+    } states[] = {{THREAD_RUNNING, "running"}, {THREAD_WAITING, "waiting for GVL"}, {THREAD_BLOCKED, "blocked"},
                   {THREAD_IN_GC, "in GC"}};
     char parts[PARTS][PART_BYTES];
     for (unsigned i = 0; i < PARTS; i++) {
