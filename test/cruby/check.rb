@@ -37,7 +37,8 @@ class CheckCRuby
     @tool = ENV.fetch("VM_TRACE")
     @src = File.read(File.join(@obj, "Makefile"))[/^srcdir *= *(.*)$/, 1].then { |path| File.expand_path(path, @obj) }
     @known = self.class.known(File.join(HERE, "base-failures"))
-    @known.update(self.class.known(File.join(HERE, "sampled-failures"))) if @streams&.any? { |stream| stream.start_with?("samples") }
+    sampled = @streams&.any? { |stream| stream.start_with?("samples") }
+    @known.update(self.class.known(File.join(HERE, "sampled-failures"))) if sampled
     @faults, @unsteady = [], []
     @tests = @traces = 0
   end

@@ -146,7 +146,8 @@ class TestSched < Integration::Test
     assert_match(/can't trace sched: Too many open files; running untraced/, run.err)
     assert_empty Dir[File.join(dir, "*.fxt")]
 
-    [["--vm-trace=sched,syscalls,gc", %w[gc]], [jit("--zjit-trace-exits"), "--vm-trace=sched,gc", %w[exits gc]]].each do |*flags, streams|
+    [["--vm-trace=sched,syscalls,gc", %w[gc]],
+     [jit("--zjit-trace-exits"), "--vm-trace=sched,gc", %w[exits gc]]].each do |*flags, streams|
       flags << "--vm-trace-file=#{flags.size}.fxt"
       run = run_in(dir, *flags, "-e", "GC.start; puts 1", command: few)
       assert_equal "1\n", run.out

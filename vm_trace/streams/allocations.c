@@ -48,10 +48,10 @@ rb_vm_trace_allocations_supported(void (*function)(void))
     begin_gaps = function;
 }
 
-bool
-rb_vm_trace_default_gc_p(void)
+const char *
+rb_vm_trace_why_no_collections(void)
 {
-    return begin_gaps != NULL;
+    return begin_gaps ? NULL : "this GC does not tell of its collections; the default GC does";
 }
 
 /* SplitMix64 (Steele, Lea, Flood 2014): its state is a counter, so threads share it without a lock. */

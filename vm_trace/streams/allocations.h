@@ -13,7 +13,10 @@
 
 extern struct rb_vm_trace_stream rb_vm_trace_allocations;
 
-/* Whether the collector is CRuby's own, which calls the hooks of collections. It says so before any trace begins. */
-bool rb_vm_trace_default_gc_p(void);
+/*
+ * NULL, or why collections cannot be recorded: only CRuby's own collector calls their hooks. It registers itself
+ * before any trace begins.
+ */
+const char *rb_vm_trace_why_no_collections(void);
 
 #endif /* RUBY_VM_TRACE_STREAMS_ALLOCATIONS_H */

@@ -403,7 +403,7 @@ static const char *
 refuse_gc(uint64_t rate, const char *only)
 {
     (void)only;
-    return !rate || rb_vm_trace_default_gc_p() ? NULL : "this GC does not tell of its collections; the default GC does";
+    return rate ? rb_vm_trace_why_no_collections() : NULL;
 }
 
 struct rb_vm_trace_stream rb_vm_trace_gc = {

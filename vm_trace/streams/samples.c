@@ -452,7 +452,7 @@ refuse(uint64_t rate, const char *only)
     (void)only;
 #if defined(__linux__) && defined(INTERRUPTED_PC)
     /* Code dies in a collection, which a sample must not be named across. */
-    return !rate || rb_vm_trace_default_gc_p() ? NULL : "this GC does not tell of its collections; the default GC does";
+    return rate ? rb_vm_trace_why_no_collections() : NULL;
 #else
     return rate ? "samples need Linux on x86-64 or arm64" : NULL;
 #endif

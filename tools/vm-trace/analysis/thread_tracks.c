@@ -153,7 +153,8 @@ thread_tracks_of(struct thread_tracks *tracks, uint32_t provider, uint32_t pid, 
 uint32_t
 thread_tracks_event(struct thread_tracks *tracks, const struct fxt_event *event)
 {
-    uint32_t process = thread_tracks_process(tracks, event->provider, event->pid), thread = thread_of(tracks, process, event->tid);
+    uint32_t process = thread_tracks_process(tracks, event->provider, event->pid);
+    uint32_t thread = thread_of(tracks, process, event->tid);
     note_process_time(track_process(tracks, process), event->ts_ns);
     int64_t seen_ns = fxt_event_seen_ns(event);
     if (seen_ns > track_thread(tracks, thread)->seen_ns) track_thread(tracks, thread)->seen_ns = seen_ns;

@@ -8,7 +8,8 @@
  *
  * Times are those of `report`: from the first event of the first file on. What lies across a border is passed with its
  * part inside; records of scheduling from outside have the time of the border, so that the states there are known.
- * A process with settings ends with an event trace/cut, as in what `vm-trace cut` writes, at its last time. Events about the trace as a whole (settings, host) are passed, sums of the whole trace are not.
+ * A process with settings ends with an event trace/cut, as in what `vm-trace cut` writes, at its last time. Events
+ * about the trace as a whole (settings, host) are passed, sums of the whole trace are not.
  */
 #include "analysis/time_samples.h"
 #include "base/map.h"

@@ -15,8 +15,9 @@ bool trace_path_p(const char *path);
  * are left. */
 int traces_of_arguments(int count, char **arguments);
 
-/* The traces in a folder (not those of its folders), in the order of their names, numbers by value. Each is the path of the folder, a slash and the name. Returns how many; -1 and errno
- * if it is not a folder or cannot be read. The caller frees with folder_traces_free. */
+/* The traces in a folder (not those of its folders), in the order of their names, numbers by value. Each is the path of
+ * the folder, a slash and the name. Returns how many; -1 and errno if it is not a folder or cannot be read. The caller
+ * frees with folder_traces_free. */
 int folder_traces(const char *folder, char ***traces_out);
 void folder_traces_free(char **traces, int count);
 

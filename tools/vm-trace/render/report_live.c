@@ -195,7 +195,8 @@ add_threads(const struct view *view, const struct report_live *live)
     struct report *report = view->report;
     struct row_table *threads = &report->states.threads;
     struct map longest = longest_blocks(report);
-    struct table *table = document_table(view->document, "live_threads", text_of("Threads (%: of their lives)"), COLUMNS(columns));
+    struct table *table =
+        document_table(view->document, "live_threads", text_of("Threads (%: of their lives)"), COLUMNS(columns));
     uint32_t count = 0;
     row_table_sort(threads, compare_running, NULL);
     for (uint32_t i = 0; i < threads->count; i++) {

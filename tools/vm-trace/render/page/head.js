@@ -83,8 +83,10 @@ function head_view({
     if (data.losses.length === 0) facts.push(["lost", data.lost > 0 ? plural(data.lost, "event") : "nothing known"]);
     about.push(list("Facts", facts));
     const threads = data.threads.slice().sort((a, b) => b[3] - a[3]);
-    const listed = threads.slice(0, 20).map(([process, tid, name, events]) =>
-      [tid ? `${data.processes[process].text} / ${tid}` : data.processes[process].text, `${S[name] || "(no name)"}: ${plural(events, "event")}`]);
+    const listed = threads.slice(0, 20).map(([process, tid, name, events]) => {
+      const { text } = data.processes[process];
+      return [tid ? `${text} / ${tid}` : text, `${S[name] || "(no name)"}: ${plural(events, "event")}`];
+    });
     if (data.thread_count > 20) listed.push(["", `and ${number(data.thread_count - 20)} more`]);
     about.push(list("Threads", listed));
     $("about").replaceChildren(...about);
