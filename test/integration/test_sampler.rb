@@ -229,6 +229,15 @@ class TestSampler < Integration::Test
     spun.each { |ms, ended| puts [ms, ended - began].join(" ") }
   RUBY
 
+  # The last of the files takes far longer than all others.
+  def test_a_file_that_is_parsed_is_told_from_others
+    files = [1000, 1000, 100_000].each_with_index.to_h { |size, i| ["file#{i}.rb", "[#{(["[1, [2], { a: 3 }]"] * size).join(", ")}]\n"] }
+    trace = sample("3.times { |i| RubyVM::InstructionSequence.compile_file(\"file\#{i}.rb\") }\n", "samples:cpu:1ms", files: files).trace
+    out, = Open3.capture2(Trace::TOOL, "report", "--format=json", trace.path)
+    methods = JSON.parse(out).dig("samples_by_method", "rows").filter_map { |row| row["method"] }
+    assert_equal "<parsing> (file2.rb)", methods.grep(/file\d/).first, methods.join(", ")
+  end
+
   def test_threads_of_all_ractors
     result = sample(RACTORS, recorders: 4)
     trace = result.trace

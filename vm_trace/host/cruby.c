@@ -388,6 +388,17 @@ rb_vm_trace_host_walk(struct vm_trace_walk *walk, struct rb_execution_context_st
     return true;
 }
 
+/*
+ * Where an ISEQ's instructions begin. While a file is parsed, a frame with an ISEQ that has only its name
+ * stands for it (rb_vm_push_frame_fname): its own address has to tell it from that of the next file.
+ */
+static inline uintptr_t
+first_pc(const rb_iseq_t *iseq)
+{
+    const VALUE *instructions = ISEQ_BODY(iseq)->iseq_encoded;
+    return instructions ? (uintptr_t)instructions : (uintptr_t)iseq;
+}
+
 /* The bounds of an ISEQ's instructions hold the pc, that of one or behind the last one. */
 static inline bool
 pc_in_p(const rb_iseq_t *iseq, uintptr_t pc)
@@ -415,7 +426,7 @@ correct_pc(struct vm_trace_walk *walk, struct caller *caller, struct vm_trace_fr
         frame++;
     }
     caller->cfp = cfp;
-    caller->pc = (uintptr_t)ISEQ_BODY(iseq)->iseq_encoded;
+    caller->pc = first_pc(iseq);
     size_t index = (size_t)(frame - walk->frames) - 1;
     if (walk->changed > index) walk->changed = index;
     frame[-1].iseq = iseq;
@@ -980,7 +991,8 @@ add_iseq_name(struct text *text, VALUE owner, const rb_iseq_t *iseq)
           default:
             break;
         }
-        add_string(text, ISEQ_BODY(iseq)->location.label);
+        if (ISEQ_BODY(iseq)->iseq_encoded) add_string(text, ISEQ_BODY(iseq)->location.label);
+        else add_cstr(text, "<parsing>"); /* whose label is the path */
         return;
     }
 }
@@ -1236,8 +1248,8 @@ void
 rb_vm_trace_host_iseq_range(const struct rb_iseq_struct *iseq, uintptr_t *from_out, uintptr_t *to_out)
 {
     const struct rb_iseq_constant_body *body = ISEQ_BODY(iseq);
-    *from_out = (uintptr_t)body->iseq_encoded;
-    *to_out = (uintptr_t)(body->iseq_encoded + (body->iseq_encoded ? body->iseq_size : 0));
+    *from_out = first_pc(iseq);
+    *to_out = *from_out + (body->iseq_encoded ? body->iseq_size * sizeof(VALUE) : 0);
 }
 
 size_t

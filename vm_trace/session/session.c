@@ -606,7 +606,6 @@ rb_vm_trace_iseq_free(const struct rb_iseq_struct *iseq)
     if (!trace_wanted()) return;
     uintptr_t from, to;
     rb_vm_trace_host_iseq_range(iseq, &from, &to);
-    if (from == to) return; /* it never got instructions */
     /*
      * Most are of evals and blocks that no event ever named and no JIT compiled: no lock is taken
      * for those.
