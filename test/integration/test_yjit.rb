@@ -119,6 +119,24 @@ class TestYjit < Integration::Test
 
   def spans(trace, category) = trace.in_category(category).group_by { |event| event["ph"] }.values_at("B", "E")
 
+  # The branch for other classes is written anew, just before a jump to an exit.
+  def test_a_jump_to_an_exit_behind_a_branch_that_gets_a_target_stays_traced
+    result = run_ruby(<<~'RUBY', "--yjit-call-threshold=2")
+      def equal(a) = a == :b
+      RubyVM::Trace.start(file: "started.fxt")
+      10.times { equal(:b) }
+      10.times { equal(1) }
+      equal(nil)
+      def plus(a) = a + 1
+      10.times { plus(1) }
+      10.times { plus(1.5) }
+      p Array.new(3) { equal(1) }, RubyVM::Trace.stop[:exits]
+    RUBY
+    assert_predicate result.status, :success?, result.err
+    assert_equal ["[false, false, false]", 13], [result.out.lines.first.chomp, result.out.lines.last.to_i]
+    assert_equal({ "guard_send_not_fixnums" => 13 }, reasons(result.trace))
+  end
+
   def test_a_compilation_says_iseq_version_and_bytes
     begun, ended = spans(trace("def foo(x) = x ? x.to_s : 2\n9.times { |i| foo(i == 8 ? nil : i) }\n", "--yjit-trace-compiles").trace, "compile")
     assert_equal begun.size, ended.size
