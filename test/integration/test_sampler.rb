@@ -229,6 +229,20 @@ class TestSampler < Integration::Test
     spun.each { |ms, ended| puts [ms, ended - began].join(" ") }
   RUBY
 
+  def test_threads_that_a_child_does_not_have_are_not_sampled_there
+    result = sample(<<~'RUBY')
+      threads = Array.new(4) { Thread.new { sleep } }
+      Thread.pass until threads.all?(&:stop?)
+      Process.wait(fork do
+        start = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        nil while Process.clock_gettime(Process::CLOCK_MONOTONIC) - start < 0.6
+      end)
+    RUBY
+    child = result.traces.find { |trace| trace.settings["pid"] != result.pid }
+    states = samples(child).group_by(&:state).transform_values { |of_state| ms(of_state) }
+    assert_operator states.fetch("blocked", 0), :<, states.values.sum / 2, states.to_s
+  end
+
   # The last of the files takes far longer than all others.
   def test_a_file_that_is_parsed_is_told_from_others
     files = [1000, 1000, 100_000].each_with_index.to_h { |size, i| ["file#{i}.rb", "[#{(["[1, [2], { a: 3 }]"] * size).join(", ")}]\n"] }

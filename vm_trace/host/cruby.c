@@ -1406,6 +1406,19 @@ rb_vm_trace_host_thread(struct rb_execution_context_struct *ec)
     return ec ? thread_id(ec) : (struct vm_trace_thread_id){ 2, native_thread_id() };
 }
 
+#ifdef RB_THREAD_T_HAS_NATIVE_ID
+/* In the child of a fork CRuby still lists the threads of the parent when a trace goes on there. */
+static bool
+native_thread_lives_p(int tid)
+{
+# ifdef __linux__
+    return syscall(SYS_tgkill, getpid(), tid, 0) == 0;
+# else
+    return true;
+# endif
+}
+#endif
+
 void
 rb_vm_trace_host_each_thread(void (*function)(struct rb_execution_context_struct *ec, uint32_t tid, void *data),
                              void *data)
@@ -1416,7 +1429,8 @@ rb_vm_trace_host_each_thread(void (*function)(struct rb_execution_context_struct
     ccan_list_for_each(&vm->ractor.set, ractor, vmlr_node) {
         rb_thread_t *th = NULL;
         ccan_list_for_each(&ractor->threads.set, th, lt_node) {
-            if (th->nt && th->nt->tid > 0 && th->ec) function(th->ec, (uint32_t)th->nt->tid, data);
+            if (th->nt && th->nt->tid > 0 && th->ec && native_thread_lives_p(th->nt->tid))
+                function(th->ec, (uint32_t)th->nt->tid, data);
         }
     }
 #else
