@@ -37,6 +37,7 @@ class Plan
   end
 
   def entries(suites)
+    @applications_alone = suites == %w[applications]
     found = suites.flat_map { |suite| send(suite) }
     builds = bases.select { |base| found.any? { |entry| entry.needs.include?(base) } }
     builds.map { |base| build_of(base, builds.size) } + found
@@ -70,6 +71,16 @@ class Plan
   def benchmarks = Dir["test/benchmarks/test_*.rb"].sort.flat_map { |file| minitest("benchmarks", file) }
 
   def patches = bases.map { |base| checks("patches", base, "scripts/check-patches.sh") }
+
+  # Real applications, on the documents' base. A test takes its gems from the cache (scripts/gems.sh), or skips itself.
+  # `make check-applications` runs all of them.
+  def applications
+    return [] unless bases.include?(DOCUMENTED)
+    Dir["test/applications/test_*.rb"].sort.flat_map do |file|
+      next [] unless @all || @applications_alone || !header(file).match?(/^# Level: all\. /)
+      minitest("applications", file, nil, environment(DOCUMENTED), needs: [DOCUMENTED])
+    end
+  end
 
   # Static analysis; of what includes the headers of a Ruby for each base.
   def lint

@@ -1,0 +1,3 @@
+class Tag < ActiveRecord::Base
+  belongs_to :note
+end
