@@ -76,11 +76,14 @@ module Applications
     end
 
     def environment_of(name)
-      gems, err, status = Open3.capture3({ "BASE" => Integration::BASE }, File.join(Integration::ROOT, "scripts/gems.sh"), name)
+      gems, err, status = Open3.capture3({ "BASE" => Integration::BASE },
+                                         File.join(Integration::ROOT, "scripts/gems.sh"), name)
       skip err.lines.last.to_s.chomp unless status.success?
       bin = File.dirname(File.realpath(Integration::RUBY))
-      ENVIRONMENT.merge("PATH" => "#{bin}:#{ENV["PATH"]}", "BUNDLE_PATH" => gems.chomp, "BUNDLE_USER_HOME" => "#{gems.chomp}/bundle",
-                        "BUNDLE_IGNORE_CONFIG" => "1", "BUNDLE_FROZEN" => "true", "BUNDLE_VERSION" => "system", "RUBY_VM_TRACE" => nil)
+      gems.chomp!
+      ENVIRONMENT.merge("PATH" => "#{bin}:#{ENV["PATH"]}", "BUNDLE_PATH" => gems, "BUNDLE_USER_HOME" => "#{gems}/bundle",
+                        "BUNDLE_IGNORE_CONFIG" => "1", "BUNDLE_FROZEN" => "true", "BUNDLE_VERSION" => "system",
+                        "RUBY_VM_TRACE" => nil)
     end
 
     def options_of(traced) = ("--vm-trace=#{traced} --vm-trace-file=traces/%p.fxt --vm-trace-quiet" if traced)
@@ -181,7 +184,8 @@ module Applications
     def check_traces(paths, exits: nil)
       refute_empty paths
       paths.map do |path|
-        ended = paths.none? { |other| other.start_with?("#{path}.") } && (exits.nil? || exits.include?(File.basename(path).to_i))
+        ended = paths.none? { |other| other.start_with?("#{path}.") } &&
+                (exits.nil? || exits.include?(File.basename(path).to_i))
         validated(Trace.new(path), ended: ended)
         report = JSON.parse(vm_trace!("report", "--format=json", path))
         assert_empty report["losses"]["rows"], path if ended

@@ -33,11 +33,14 @@ class TestCommands < Applications::Test
     dir = application("jekyll")
     Dir.mkdir(File.join(dir, "_posts"))
     30.times do |i|
-      text = "---\ntitle: Note #{i}\nlayout: page\n---\n" + "Some *text* and `code`.\n\n```ruby\ndef m(a) = a + #{i}\n```\n\n" * (i + 1)
+      body = "Some *text* and `code`.\n\n```ruby\ndef m(a) = a + #{i}\n```\n\n" * (i + 1)
+      text = "---\ntitle: Note #{i}\nlayout: page\n---\n#{body}"
       File.write(File.join(dir, "_posts", "2026-01-#{"%02d" % (i + 1)}-note-#{i}.md"), text)
     end
     compare(dir, jit, *%w[bundle exec jekyll build --quiet]) do
-      Dir[File.join(dir, "_site/**/*.html")].sort.to_h { |path| [path, File.read(path)] }.tap { |pages| assert_equal 31, pages.size }
+      pages = Dir[File.join(dir, "_site/**/*.html")].sort
+      assert_equal 31, pages.size
+      pages.to_h { |path| [path, File.read(path)] }
     end
   end
 end

@@ -5,7 +5,8 @@ require_relative "helper"
 class TestRails < Applications::Test
   PUMA = %w[bundle exec puma -C puma.rb].freeze
   WRITES = Array.new(24) do |i|
-    ["POST", "/notes", { title: "Note #{i} <#{"x" * (i % 50)}>", body: "some & more words " * (i % 9), "tags[]" => i % 3 == 0 ? %w[a b] : "c" }]
+    ["POST", "/notes", { title: "Note #{i} <#{"x" * (i % 50)}>", body: "some & more words " * (i % 9),
+                         "tags[]" => i % 3 == 0 ? %w[a b] : "c" }]
   end.freeze
   READS = [*%w[/notes /notes.json /notes?title=1 /notes.json?title=%25 /notes/0 /nowhere /broken],
            *(1..24).map { |i| "/notes/#{i}" }].map { |path| ["GET", path] }.freeze
