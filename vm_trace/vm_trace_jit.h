@@ -98,6 +98,12 @@ struct rb_vm_trace_jit {
 bool rb_vm_trace_supported_p(void);
 
 /*
+ * Whether code that was compiled without trace points may be traced while it runs, for which compiling keeps
+ * notes: --vm-trace-late=no saves them. The same for as long as the process lives, once options are parsed.
+ */
+bool rb_vm_trace_late_p(void);
+
+/*
  * Open the file and begin. Called once, with the GVL, before any site is made. The strings of
  * the config are copied. False when the file could not be made: one line on stderr said so,
  * no site should be made, and every other function is harmless.
@@ -352,6 +358,7 @@ void rb_vm_trace_version_end(void);
 struct rb_vm_trace_compiled;
 struct rb_vm_trace_site_desc;
 RB_VM_TRACE_STUB bool rb_vm_trace_supported_p(void) { return false; }
+RB_VM_TRACE_STUB bool rb_vm_trace_late_p(void) { return false; }
 RB_VM_TRACE_STUB bool rb_vm_trace_start(const struct rb_vm_trace_config *config) { return false; }
 RB_VM_TRACE_STUB struct rb_vm_trace_site *
 rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc)

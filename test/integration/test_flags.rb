@@ -170,6 +170,25 @@ class TestFlags < Integration::Test
     assert_empty result.traces
   end
 
+  # The other flags of the JIT put trace points into code when it is compiled.
+  def test_what_may_not_be_traced_late_is_traced_by_flags_only
+    script = <<~'RUBY'
+      def foo(x) = x + 1
+      20.times { foo(1) }
+      begin
+        RubyVM::Trace.start(file: "late.fxt")
+      rescue RubyVM::Trace::Error => e
+        puts e.message
+      end
+      9.times { foo(4_611_686_018_427_387_903) }
+    RUBY
+    result = run_ruby(script, "--zjit-call-threshold=2", "--vm-trace-late=no")
+    assert_equal ["", []], [result.err, result.traces]
+    assert_match(/--vm-trace-late=no; a trace flag of the JIT traces exits all the same$/, result.out)
+    result = run_ruby(SCRIPT, *USUAL, "--zjit-trace-exits", "--vm-trace-late=no")
+    assert_operator result.trace.exits("FixnumAddOverflow").size, :>, 0
+  end
+
   def test_a_trace_that_is_to_start_later_has_the_methods_of_a_flag
     script = <<~'RUBY'
       def foo(x) = x + 1

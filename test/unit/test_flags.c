@@ -77,6 +77,17 @@ wrong_values_are_refused_with_a_line_that_says_what_the_flag_takes(void **state)
 }
 
 static void
+code_can_be_traced_late_unless_a_flag_says_no(void **state)
+{
+    (void)state;
+    assert_refused(&yjit, "trace-late", "yes", "--yjit-trace-late takes no, not 'yes'\n");
+    assert_true(rb_vm_trace_late_p());
+    assert_true(rb_vm_trace_flag(&yjit, "trace-late", "no"));
+    assert_false(rb_vm_trace_late_p());
+    assert_null(rb_vm_trace_start_by_flags(&yjit)); /* it asks for no trace */
+}
+
+static void
 each_counter_must_be_one_of_the_jit(void **state)
 {
     (void)state;
@@ -233,7 +244,7 @@ help_has_a_line_for_each_flag_that_fits_80_columns(void **state)
             if (!taken && !*said) fail_msg("%s is in --help and no flag", name);
             free(said);
         }
-        assert_int_equal(i, j == 0 ? 19 : 17);
+        assert_int_equal(i, j == 0 ? 20 : 18);
     }
 }
 
@@ -244,6 +255,7 @@ main(void)
         isolated_test(flags_are_found_by_their_names),
         isolated_test(a_jit_calls_its_exits_as_it_says_and_has_only_its_own_flags),
         isolated_test(wrong_values_are_refused_with_a_line_that_says_what_the_flag_takes),
+        isolated_test(code_can_be_traced_late_unless_a_flag_says_no),
         isolated_test(each_counter_must_be_one_of_the_jit),
         isolated_test(without_a_flag_that_asks_for_events_nothing_starts),
         isolated_test(a_file_asks_for_exits),

@@ -98,6 +98,7 @@ pub(super) struct Compiled {
 
 c_functions! {
     pub(super) fn rb_vm_trace_supported_p() -> bool;
+    pub(super) fn rb_vm_trace_late_p() -> bool;
     pub(super) fn rb_vm_trace_flag(jit: *const Jit, name: *const c_char, value: *const c_char) -> bool;
     pub(super) fn rb_vm_trace_flag_help(jit: *const Jit, index: usize, flag: *mut c_char, bytes: usize,
                                         text: *mut *const c_char) -> bool;

@@ -19,9 +19,20 @@ use super::arch::*;
 use super::ffi::*;
 use super::session::{exits_on, set_exits_on};
 
+const PATCHED_ARCH: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
+
 /// Whether code can be patched at all.
 pub fn possible() -> bool {
-    cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) && unsafe { rb_vm_trace_supported_p() }
+    PATCHED_ARCH && unsafe { rb_vm_trace_late_p() }
+}
+
+/// Why code can't be patched.
+fn impossible() -> Why {
+    c_string(if PATCHED_ARCH {
+        b"--vm-trace-late=no; a trace flag of the JIT traces exits all the same\0"
+    } else {
+        b"compiled code of this system can't be traced while it runs; start the program with a trace flag\0"
+    })
 }
 
 /// What has to be written over code, and where.
@@ -453,9 +464,7 @@ pub extern "C" fn prepare_exits<P: Patches>(rate: u64, counter: *const c_char, n
 
 pub extern "C" fn put_exits_on<P: Patches>(rate: u64, counter: *const c_char) -> *const c_char {
     if !possible() {
-        return c_string(
-            b"compiled code of this system can't be traced while it runs; start the program with a trace flag\0",
-        ).as_ptr();
+        return impossible().as_ptr();
     }
     let prepared = prepare::<P>(rate, unsafe { name_of(counter) }, &mut Until::new(0)).map(|_| P::switch_on(rate));
     if prepared.is_ok() {
@@ -515,7 +524,7 @@ pub extern "C" fn prepare_calls<P: PatchesFrames>(ns: u64) -> bool {
 
 pub extern "C" fn put_calls_on<P: PatchesFrames>() -> *const c_char {
     if !possible() {
-        return c_string(b"calls of compiled code can't be recorded on this system\0").as_ptr();
+        return impossible().as_ptr();
     }
     result(call_frames::<P>(0).map(|_| ()))
 }

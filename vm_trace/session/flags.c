@@ -105,6 +105,8 @@ static const struct vm_trace_flag table[] = {
       .parse = rb_vm_trace_parse_spool_compress, .how = true },
     { "stack", "=frames", "Record only so many innermost frames (default: all).",
       .parse = rb_vm_trace_parse_stack, .how = true },
+    { "late", "=no", "No trace of code that runs: compiling keeps no notes.",
+      .parse = rb_vm_trace_parse_late },
     { "later", "", "Start no trace; the other options are for a later one.", .on = &given.later },
     { "quiet", "", "No lines on stderr about the trace, but for failures.", .parse = rb_vm_trace_parse_quiet }
 };
@@ -123,7 +125,7 @@ rb_vm_trace_parse_flag(const struct vm_trace_flag *flag, const char *option, con
 static bool
 common_p(const struct vm_trace_flag *flag)
 {
-    return flag->how || flag->parse == rb_vm_trace_parse_quiet;
+    return flag->how || flag->parse == rb_vm_trace_parse_quiet || flag->parse == rb_vm_trace_parse_late;
 }
 
 const struct vm_trace_flag *

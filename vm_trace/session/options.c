@@ -152,6 +152,17 @@ rb_vm_trace_parse_quiet(const char *option, const char *value)
     return true;
 }
 
+bool
+rb_vm_trace_parse_late(const char *option, const char *value)
+{
+    if (strcmp(value, "no") != 0) {
+        fprintf(stderr, "%s takes no, not '%s'\n", option, value);
+        return false;
+    }
+    rb_vm_trace_session.flags.never_late = true;
+    return true;
+}
+
 /*
  * "20261122T174501", in UTC. By hand, for gmtime_r takes a lock that a forked child may never get
  * (days to a date: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms").

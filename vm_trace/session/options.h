@@ -78,6 +78,12 @@ bool rb_vm_trace_parse_stack(const char *option, const char *value);
  */
 bool rb_vm_trace_parse_quiet(const char *option, const char *value);
 
+/*
+ * Parse "no": nobody will trace exits or calls of code that is compiled without trace points, so
+ * compiling keeps no notes of where they are. Failure is as above.
+ */
+bool rb_vm_trace_parse_late(const char *option, const char *value);
+
 /* The bit (session_state.h) of "exit", "exception" or "crash"; 0: it is none of these. */
 unsigned rb_vm_trace_moment(const char *name, size_t bytes);
 

@@ -134,6 +134,12 @@ rb_vm_trace_supported_p(void)
     return true;
 }
 
+bool
+rb_vm_trace_late_p(void)
+{
+    return !session.flags.never_late;
+}
+
 static void
 request(struct rb_vm_trace_stream *stream, const struct vm_trace_stream_request *what)
 {

@@ -43,9 +43,10 @@ extern struct vm_trace_session {
         struct rb_vm_trace_max_size max_size;
         uint64_t min_free_bytes; /* for traces that begin later, too */
         bool quiet;              /* of the trace that they begin */
+        bool never_late;         /* code is not traced while it runs */
     } flags;
     struct {
-        bool given;              /* one of --vm-trace... was */
+        bool given;              /* one of --vm-trace... that is about a trace was */
         struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS]; /* of --vm-trace=LIST, by index in the table */
     } vm_options;
     const char *option_prefix;   /* of flags that started the trace, for messages: "--zjit"; NULL: the program did */

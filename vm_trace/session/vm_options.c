@@ -5,6 +5,7 @@
 #include "vm_trace/session/vm_options.h"
 #include "vm_trace/base/messages.h"
 #include "vm_trace/session/flags.h"
+#include "vm_trace/session/options.h"
 #include "vm_trace/session/requests.h"
 #include "vm_trace/session/session_state.h"
 
@@ -22,26 +23,23 @@ parse_list(const char *value)
 }
 
 static bool
-parse_option(const char *text)
+parse(const char *text)
 {
     static const char NAME[] = "--vm-trace";
     char option[64], names[256];
     size_t bytes = strcspn(text, "=");
     const char *value = text[bytes] ? text + bytes + 1 : "";
     snprintf(option, sizeof(option), "--%.*s", (int)bytes, text);
-    if (strcmp(option, NAME) == 0) return parse_list(value);
-    const struct vm_trace_flag *flag = rb_vm_trace_common_flag(option + strlen(NAME) + 1);
-    if (flag) return rb_vm_trace_parse_flag(flag, option, value);
-    rb_vm_trace_list_common_flags(names, sizeof(names));
-    fprintf(stderr, "there is no option %s; options are: --vm-trace=LIST, and --vm-trace-%s\n", option, names);
-    return false;
-}
-
-static bool
-parse(const char *text)
-{
-    bool ok = parse_option(text);
-    rb_vm_trace_session.vm_options.given |= ok;
+    bool list = strcmp(option, NAME) == 0;
+    const struct vm_trace_flag *flag = list ? NULL : rb_vm_trace_common_flag(option + strlen(NAME) + 1);
+    if (!list && !flag) {
+        rb_vm_trace_list_common_flags(names, sizeof(names));
+        fprintf(stderr, "there is no option %s; options are: --vm-trace=LIST, and --vm-trace-%s\n", option, names);
+        return false;
+    }
+    bool ok = list ? parse_list(value) : rb_vm_trace_parse_flag(flag, option, value);
+    bool about_trace = list || flag->parse != rb_vm_trace_parse_late;
+    rb_vm_trace_session.vm_options.given |= ok && about_trace;
     return ok;
 }
 
