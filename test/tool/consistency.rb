@@ -492,7 +492,7 @@ module Consistency
 
     def same_microseconds(kind, found, wanted)
       agree kind, { "all" => found.sum(&:last) }, { "all" => (wanted.sum(&:last) / 1000.0).round }
-      lines = found.group_by { |stack, _| stack.last }
+      lines = found.group_by { |stack, _| shown(stack.last) }
       agree "#{kind} by leaf", found.map { |stack, weight| [stack.last, weight] },
             wanted.transform_values { |ns| ns / 1000.0 }, within: ->(leaf) { lines.fetch(leaf, []).size }
     end
