@@ -50,6 +50,9 @@ alone()
     status=0
     ${BASERUBY:-ruby} "$top/scripts/check-includes.rb" || status=$?
     result 'includes point down, and the table of layers is current' $status
+    status=0
+    ${BASERUBY:-ruby} "$top/scripts/check-json.rb" || status=$?
+    result 'only the writer of the tool writes JSON' $status
     if have clang-tidy 'clang-tidy of the module'; then
         status=0
         tidy "$without" -- -std=gnu99 -iquote . -iquote build/generated || status=$?

@@ -83,9 +83,9 @@ a_page_has_the_columns_that_the_environment_says(void **state)
 {
     (void)state;
     setenv("COLUMNS", "132", 1);
-    assert_int_equal(display_columns(), 132);
+    assert_int_equal(display_columns(stdout), 132);
     setenv("COLUMNS", "3", 1);
-    assert_int_equal(display_columns(), 40);
+    assert_int_equal(display_columns(stdout), 40);
 }
 
 int

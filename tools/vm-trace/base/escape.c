@@ -1,5 +1,4 @@
 /* escape.c - see escape.h */
-#include <stdbool.h>
 #include <string.h>
 
 #include "base/escape.h"
@@ -28,9 +27,8 @@ utf8_decode(const char *ptr, size_t len, uint32_t *codepoint_out)
     return more + 1;
 }
 
-/* Characters that no name needs, and that could change what a terminal shows. */
-static int
-must_be_escaped(uint32_t codepoint)
+bool
+escape_needed(uint32_t codepoint)
 {
     return codepoint < 0x20 || (codepoint >= 0x7f && codepoint < 0xa0) || codepoint == 0x2028 || codepoint == 0x2029 ||
            codepoint == 0x200e || codepoint == 0x200f || (codepoint >= 0x202a && codepoint <= 0x202e) ||
@@ -45,7 +43,7 @@ escape_one(const char *ptr, size_t len, char text[8], unsigned *taken_out)
     uint32_t codepoint;
     unsigned taken = utf8_decode(ptr, len, &codepoint);
     *taken_out = taken ? taken : 1;
-    if (taken != 0 && !must_be_escaped(codepoint)) {
+    if (taken != 0 && !escape_needed(codepoint)) {
         memcpy(text, ptr, taken);
         return taken;
     }
@@ -91,33 +89,12 @@ escape_into(char *buffer, size_t size, struct fxt_string string)
     return buffer;
 }
 
-/* Bytes at the start that JSON needs no escapes for: most names consist of nothing else. */
-static uint32_t
+uint32_t
 plain_ascii(const char *ptr, uint32_t len)
 {
     uint32_t count = 0;
     while (count < len && ptr[count] >= ' ' && ptr[count] < 0x7f && ptr[count] != '"' && ptr[count] != '\\') count++;
     return count;
-}
-
-void
-print_json(FILE *out, struct fxt_string string)
-{
-    putc('"', out);
-    for (uint32_t at = 0; at < string.len;) {
-        uint32_t plain = plain_ascii(string.ptr + at, string.len - at);
-        fwrite(string.ptr + at, 1, plain, out);
-        at += plain;
-        if (at == string.len) break;
-        uint32_t codepoint;
-        unsigned taken = utf8_decode(string.ptr + at, string.len - at, &codepoint);
-        if (taken == 0) fputs("\\ufffd", out);
-        else if (codepoint == '"' || codepoint == '\\') fprintf(out, "\\%c", (char)codepoint);
-        else if (must_be_escaped(codepoint)) fprintf(out, "\\u%04x", (unsigned)codepoint);
-        else fwrite(string.ptr + at, 1, taken, out);
-        at += taken ? taken : 1;
-    }
-    putc('"', out);
 }
 
 /* Behind the first quote. */

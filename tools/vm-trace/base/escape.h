@@ -1,10 +1,11 @@
 #ifndef ESCAPE_H
 #define ESCAPE_H
-/* escape.h - makes bytes from a file safe for a terminal, a message, or JSON.
+/* escape.h - makes bytes from a file safe for a terminal or a message; for JSON see json.h.
  *
- * Names in a trace can contain anything. They must not move the cursor, break a line, or end a JSON
- * string. Well-formed UTF-8 passes through; everything else is shown by its codes.
+ * Names in a trace can contain anything. They must not move the cursor or break a line. Well-formed
+ * UTF-8 passes through; everything else is shown by its codes.
  */
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "base/pool.h"
@@ -13,6 +14,12 @@
  * byte does not start a well-formed character, and then sets *codepoint_out to that byte. */
 unsigned utf8_decode(const char *ptr, size_t len, uint32_t *codepoint_out);
 
+/* Whether no name needs the character, and it could change what a terminal shows. */
+bool escape_needed(uint32_t codepoint);
+
+/* The bytes at the start that need no escapes in JSON and CSV: most names consist of nothing else. */
+uint32_t plain_ascii(const char *ptr, uint32_t len);
+
 /* Prints text for people. Control characters become \n, \t, \r or \x1B; characters that change
  * the direction or break the line become \u202E; bytes that are not UTF-8 become \xFF. */
 void print_escaped(FILE *out, struct fxt_string string);
@@ -20,10 +27,6 @@ void print_escaped(FILE *out, struct fxt_string string);
 /* Writes the same into a buffer, with a NUL. A text that does not fit ends in "...". Returns
  * buffer. */
 char *escape_into(char *buffer, size_t size, struct fxt_string string);
-
-/* Prints a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD, so the output is
- * always valid JSON. */
-void print_json(FILE *out, struct fxt_string string);
 
 /* Prints a quoted CSV field, escaped as for people. */
 void print_csv(FILE *out, struct fxt_string string);

@@ -46,6 +46,14 @@ xformat(const char *format, ...)
     return text;
 }
 
+FILE *
+xmemstream(char **text_out, size_t *bytes_out)
+{
+    FILE *stream = open_memstream(text_out, bytes_out);
+    if (stream == NULL) out_of_memory();
+    return stream;
+}
+
 size_t
 grown_capacity(size_t capacity, size_t counter_bytes)
 {

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* These never return NULL: without memory they print a message and exit. Free the result with
  * free(). */
@@ -16,6 +17,9 @@ void *xcalloc(size_t count, size_t size);
 void *xrealloc(void *ptr, size_t count, size_t size);
 /* A text formatted like printf. */
 char *xformat(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* A stream into memory: *text_out is all of it when it is closed. */
+FILE *xmemstream(char **text_out, size_t *bytes_out);
 
 /* Doubles a capacity (16 elements at first). Prints a message and exits if a counter of
  * counter_bytes cannot hold the result: a counter that wraps around would make the array too

@@ -95,7 +95,7 @@ send_request(struct program_window *window, const char *pid, const char *path, b
     }
     bool last = ++request->tries == TRIES;
     struct redirected errors = {0};
-    if (!last) errors = redirect_to_text(stderr);
+    if (!last) errors = redirect_errors();
     if (control_send(&words, pid, CONTROL_TIMEOUT_S, NULL) == STATUS_FINE) request->tries = TRIES;
     if (!last) free(redirected_text(&errors));
     window->again |= request->tries < TRIES;

@@ -85,16 +85,16 @@ fxt_parts_stopped(const struct fxt_parts *parts)
 char *
 fxt_parts_line(const struct fxt_parts *parts)
 {
-    char *line = NULL;
+    char *line;
     size_t bytes;
     if (parts->count == 0 && parts->chosen == NULL) return NULL;
-    FILE *stream = open_memstream(&line, &bytes);
-    if (stream != NULL && parts->chosen != NULL) fprintf(stream, "%s%s", parts->chosen, parts->count > 0 ? "; " : "");
-    for (uint32_t i = 0; stream != NULL && i < parts->count; i++) {
+    FILE *stream = xmemstream(&line, &bytes);
+    if (parts->chosen != NULL) fprintf(stream, "%s%s", parts->chosen, parts->count > 0 ? "; " : "");
+    for (uint32_t i = 0; i < parts->count; i++) {
         if (i > 0) fputs("; ", stream);
         print_file_name(stream, parts->list[i].path);
         fprintf(stream, ": %s", parts->list[i].text);
     }
-    if (stream != NULL) fclose(stream);
+    fclose(stream);
     return line;
 }

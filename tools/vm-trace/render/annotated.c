@@ -176,7 +176,7 @@ print_reason(const struct annotated_view *view, const struct widths *widths, con
 {
     const struct pool *pool = view->report->pool;
     char versions[VERSIONS_SHOWN * 2 * NUMBER_TEXT + 64];
-    fputs(style(STYLE_DIM), stdout);
+    fputs(style(stdout, STYLE_DIM), stdout);
     print_margin(widths, &reason->cost, 0);
     printf("%*s^ ", (int)(GAP + blanks), "");
     print_escaped(stdout, reason->reason == STRING_NONE ? text_of("(unknown)") : pool_string(pool, reason->reason));
@@ -189,7 +189,7 @@ print_reason(const struct annotated_view *view, const struct widths *widths, con
         print_escaped(stdout, pool_string(pool, reason->callee));
     }
     print_escaped(stdout, versions_text(view, reason->number, versions, sizeof versions));
-    printf("%s\n", style(STYLE_PLAIN));
+    printf("%s\n", style(stdout, STYLE_PLAIN));
 }
 
 static void
@@ -198,10 +198,10 @@ print_costly_line(const struct annotated_view *view, const struct widths *widths
 {
     struct fxt_string text;
     unsigned blanks = 0;
-    fputs(style(STYLE_BOLD), stdout);
+    fputs(style(stdout, STYLE_BOLD), stdout);
     print_margin(widths, &line->cost, line->line);
     if (source_file_line(source, line->line, &text)) blanks = print_source(text);
-    printf("%s\n", style(STYLE_PLAIN));
+    printf("%s\n", style(stdout, STYLE_PLAIN));
     uint32_t count, first = annotation_reasons(view->annotation, line->path, line->line, &count);
     for (uint32_t i = 0; i < count; i++)
         print_reason(view, widths, row_table_at(&view->annotation->reasons, first + i), blanks);
@@ -276,9 +276,9 @@ print_file(const struct annotated_view *view, uint32_t number, bool markdown)
     struct source_file source;
     const char *note = read_source(view, number, &source);
     char lines[NUMBER_TEXT];
-    printf("\n%s%s", markdown ? "## " : "", style(STYLE_BOLD));
+    printf("\n%s%s", markdown ? "## " : "", style(stdout, STYLE_BOLD));
     print_escaped(stdout, path_of(view, file));
-    printf("%s: ", style(STYLE_PLAIN));
+    printf("%s: ", style(stdout, STYLE_PLAIN));
     print_costs(&file->cost);
     printf(" at %s line%s\n", with_commas(lines, file->line_count), file->line_count == 1 ? "" : "s");
     if (note != NULL) printf("%s(%s)\n", markdown ? "\n" : "  ", note);
@@ -314,10 +314,10 @@ annotated_print(const struct annotated_view *view, const struct document *head, 
     const struct row_table *files = &view->annotation->files;
     struct annotated_cost left_out = {0};
     uint64_t shown = 0, more = 0;
-    document_print_partial(head, markdown);
-    printf("%s%s", markdown ? "# " : "", style(STYLE_BOLD));
+    document_print_partial(stdout, head, markdown);
+    printf("%s%s", markdown ? "# " : "", style(stdout, STYLE_BOLD));
     print_escaped(stdout, head->title);
-    printf("%s: ", style(STYLE_PLAIN));
+    printf("%s: ", style(stdout, STYLE_PLAIN));
     print_costs(&view->annotation->cost);
     printf(" in %" PRIu32 " file%s\n", files->count, files->count == 1 ? "" : "s");
     print_head(head, markdown);

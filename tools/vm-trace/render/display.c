@@ -2,11 +2,9 @@
 #define _GNU_SOURCE /* wcwidth */
 #include <locale.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <unistd.h>
 #include <wchar.h>
 
 #include "base/escape.h"
@@ -179,13 +177,13 @@ display_fit(const char *text, unsigned columns)
 }
 
 unsigned
-display_columns(void)
+display_columns(FILE *out)
 {
     enum { LEAST = 40, MOST = 100000, NO_TERMINAL = 100 };
     const char *text = getenv("COLUMNS");
     long columns = text != NULL ? strtol(text, NULL, 10) : 0;
     struct winsize size;
-    if (columns <= 0 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) columns = size.ws_col;
+    if (columns <= 0 && ioctl(fileno(out), TIOCGWINSZ, &size) == 0) columns = size.ws_col;
     if (columns <= 0 || columns > MOST) return NO_TERMINAL;
     return columns < LEAST ? LEAST : (unsigned)columns;
 }

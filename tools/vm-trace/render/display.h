@@ -7,6 +7,7 @@
  */
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 /* Returns the length in bytes of a character with everything that joins it (accents, the parts
  * of an emoji), and sets its columns. len must be at least 1. */
@@ -18,7 +19,7 @@ unsigned display_width(const char *text);
  * line number stay as long as possible. */
 char *display_fit(const char *text, unsigned columns);
 
-/* The columns of a page: COLUMNS, else the width of the terminal on standard output, else 100. */
-unsigned display_columns(void);
+/* The columns of a page: COLUMNS, else the width of the terminal that `out` is, else 100. */
+unsigned display_columns(FILE *out);
 
 #endif

@@ -160,13 +160,13 @@ cell_rate(const float *rate)
 }
 
 static void
-print_as(const struct document *document, enum document_format format)
+print_as(FILE *out, const struct document *document, enum document_format format)
 {
     switch (format) {
-      case FORMAT_TEXT: document_print_text(document); return;
-      case FORMAT_MARKDOWN: document_print_markdown(document); return;
-      case FORMAT_JSON: document_print_json(document); return;
-      case FORMAT_CSV: document_print_csv(document); return;
+      case FORMAT_TEXT: document_print_text(out, document); return;
+      case FORMAT_MARKDOWN: document_print_markdown(out, document); return;
+      case FORMAT_JSON: document_print_json(out, document); return;
+      case FORMAT_CSV: document_print_csv(out, document); return;
     }
 }
 
@@ -202,10 +202,10 @@ show_to_people(struct table *table)
 }
 
 bool
-document_print(struct document *document, enum document_format format, const char *table_id)
+document_print(FILE *out, struct document *document, enum document_format format, const char *table_id)
 {
     if (table_id == NULL) {
-        print_as(document, format);
+        print_as(out, document, format);
         return true;
     }
     struct document one = {.title = document->title}; /* history has several tables of one name, one per ISEQ */
@@ -223,9 +223,9 @@ document_print(struct document *document, enum document_format format, const cha
     bool found = one.table_count > partial;
     const char *note = document->partial == NULL ? NULL : document->partial->cells[1].text.ptr;
     if (!found) no_such_table(document, table_id);
-    else if (format != FORMAT_CSV) print_as(&one, format);
+    else if (format != FORMAT_CSV) print_as(out, &one, format);
     for (uint32_t i = 0; format == FORMAT_CSV && i < one.table_count; i++) {
-        document_print_csv_table(one.tables[i], i == 0, note);
+        document_print_csv_table(out, one.tables[i], i == 0, note);
         print_more_rows(one.tables[i]);
     }
     free(one.tables);

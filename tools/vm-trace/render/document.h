@@ -125,23 +125,23 @@ struct cell cell_rate(const float *rate);
 
 enum document_format { FORMAT_TEXT, FORMAT_JSON, FORMAT_MARKDOWN, FORMAT_CSV };
 
-/* Prints the document on standard output; or, if table_id is not NULL, only its tables with that
+/* Prints the document; or, if table_id is not NULL, only its tables with that
  * id. If there is none, prints a message with the ids of all tables and returns false. */
-bool document_print(struct document *document, enum document_format format, const char *table_id);
+bool document_print(FILE *out, struct document *document, enum document_format format, const char *table_id);
 
 /* The formats, for document_print; in document_text.c and document_data.c. */
-void document_print_text(const struct document *document);
-void document_print_markdown(const struct document *document);
-void document_print_json(const struct document *document);
-void document_print_csv(const struct document *document);
+void document_print_text(FILE *out, const struct document *document);
+void document_print_markdown(FILE *out, const struct document *document);
+void document_print_json(FILE *out, const struct document *document);
+void document_print_csv(FILE *out, const struct document *document);
 /* Prints the lines about what was read in part, for people: before all else. */
-void document_print_partial(const struct document *document, bool markdown);
+void document_print_partial(FILE *out, const struct document *document, bool markdown);
 /* Print a table of prose for people; in document_prose.c. */
-void document_prose_text(const struct table *table);
-void document_prose_markdown(const struct table *table);
+void document_prose_text(FILE *out, const struct table *table);
+void document_prose_markdown(FILE *out, const struct table *table);
 /* Prints one table, without the row that sums up others; `header`: with the names of its
  * columns. `partial` is a further column, or NULL. */
-void document_print_csv_table(const struct table *table, bool header, const char *partial);
+void document_print_csv_table(FILE *out, const struct table *table, bool header, const char *partial);
 
 /* Format numbers for people, and return the buffer. */
 enum { NUMBER_TEXT = 32 };

@@ -8,84 +8,77 @@
 #include <string.h>
 
 #include "base/escape.h"
+#include "base/json.h"
 #include "base/xalloc.h"
 #include "render/document.h"
 
-static void
-put_number(const struct column *column, const struct cell *cell)
-{
-    switch (column->kind) {
-      case COLUMN_SHARE:
-      case COLUMN_CHANGE: printf("%.6g", cell->share); break;
-      case COLUMN_AMOUNT:
-      case COLUMN_DELTA: printf("%.15g", cell->amount); break;
-      case COLUMN_TIME_DELTA:
-      case COLUMN_TIME: printf("%" PRId64, cell->time_ns); break;
-      default: printf("%" PRIu64, cell->number); break;
-    }
-}
-
-static void
-put_rate(const float *rate, const char *between)
-{
-    for (unsigned i = 0; i < DOCUMENT_PARTS; i++) printf("%s%.6g", i > 0 ? between : "", (double)rate[i]);
-}
+enum { SHARE_DIGITS = 6, AMOUNT_DIGITS = 15 };
 
 /* --- JSON ---------------------------------------------------------------------------------- */
 
 static void
-put_json_cell(const struct column *column, const struct cell *cell)
+put_json_cell(struct json *json, const struct column *column, const struct cell *cell)
 {
     if (!cell->present) {
-        fputs("null", stdout);
+        json_null(json);
+        return;
     }
-    else if (column->kind == COLUMN_TEXT) {
-        print_json(stdout, cell->text);
-    }
-    else if (column->kind == COLUMN_RATE) {
-        putchar('[');
-        put_rate(cell->rate, ",");
-        putchar(']');
-    }
-    else {
-        put_number(column, cell);
+    switch (column->kind) {
+      case COLUMN_TEXT: json_text(json, cell->text); break;
+      case COLUMN_RATE:
+        json_array(json);
+        for (unsigned i = 0; i < DOCUMENT_PARTS; i++) json_double(json, (double)cell->rate[i], SHARE_DIGITS);
+        json_end(json);
+        break;
+      case COLUMN_SHARE:
+      case COLUMN_CHANGE: json_double(json, cell->share, SHARE_DIGITS); break;
+      case COLUMN_AMOUNT:
+      case COLUMN_DELTA: json_double(json, cell->amount, AMOUNT_DIGITS); break;
+      case COLUMN_TIME_DELTA:
+      case COLUMN_TIME: json_integer(json, cell->time_ns); break;
+      default: json_unsigned(json, cell->number); break;
     }
 }
 
 /* {"rows":[{"count":1,...},...],"more_rows":N}. The row that sums up the others is a separate
  * member. */
 static void
-print_json_table(const struct table *table)
+put_json_table(struct json *json, const struct table *table)
 {
-    printf("\"%s\":{\"rows\":[", table->id);
+    enum { INDENT = 2 };
+    json_object(json_key(json, table->id));
+    json_array(json_key(json, "rows"));
     for (uint32_t row = 0; row < table->row_count; row++) {
         bool rest = table->more_rows > 0 && row + 1 == table->row_count;
-        if (rest) printf("],\n  \"more_rows\":%" PRIu64 ",\"more\":", table->more_rows);
-        else printf("%s\n  ", row > 0 ? "," : "");
-        const char *before = "{";
+        if (rest) {
+            json_end(json);
+            json_unsigned(json_key(json_line_indented(json, INDENT), "more_rows"), table->more_rows);
+            json_object(json_key(json, "more"));
+        }
+        else {
+            json_object(json_line_indented(json, INDENT));
+        }
         for (unsigned i = 0; i < table->column_count; i++) {
             const struct cell *cell = &table->cells[row * table->column_count + i];
-            if (rest && !cell->present) continue;
-            printf("%s\"%s\":", before, table->columns[i].id);
-            put_json_cell(&table->columns[i], cell);
-            before = ",";
+            if (!rest || cell->present) put_json_cell(json_key(json, table->columns[i].id), &table->columns[i], cell);
         }
-        putchar('}');
+        json_end(json);
     }
-    fputs(table->more_rows > 0 ? "}" : "]}", stdout);
+    if (table->more_rows == 0) json_end(json);
+    json_end(json);
 }
 
 void
-document_print_json(const struct document *document)
+document_print_json(FILE *out, const struct document *document)
 {
-    const char *before = "{";
-    for (uint32_t i = 0; i < document->table_count; i++) {
+    struct json json = json_to(out);
+    json_object(&json);
+    for (uint32_t i = 0, printed = 0; i < document->table_count; i++) {
         if (document->tables[i]->people) continue;
-        fputs(before, stdout);
-        print_json_table(document->tables[i]);
-        before = ",\n";
+        put_json_table(printed++ > 0 ? json_line(&json) : &json, document->tables[i]);
     }
-    puts("}");
+    json_end(&json);
+    putc('\n', out);
 }
 
 /* --- CSV ----------------------------------------------------------------------------------- */
@@ -110,59 +103,70 @@ all_columns(const struct document *document, const char ***ids_out)
 }
 
 static void
-put_csv_cell(const struct column *column, const struct cell *cell)
+put_csv_cell(FILE *out, const struct column *column, const struct cell *cell)
 {
     if (!cell->present) return;
-    if (column->kind == COLUMN_TEXT) print_csv_cell(stdout, cell->text);
-    else if (column->kind == COLUMN_RATE) put_rate(cell->rate, " ");
-    else put_number(column, cell);
+    switch (column->kind) {
+      case COLUMN_TEXT: print_csv_cell(out, cell->text); break;
+      case COLUMN_RATE:
+        for (unsigned i = 0; i < DOCUMENT_PARTS; i++)
+            fprintf(out, "%s%.*g", i > 0 ? " " : "", SHARE_DIGITS, (double)cell->rate[i]);
+        break;
+      case COLUMN_SHARE:
+      case COLUMN_CHANGE: fprintf(out, "%.*g", SHARE_DIGITS, cell->share); break;
+      case COLUMN_AMOUNT:
+      case COLUMN_DELTA: fprintf(out, "%.*g", AMOUNT_DIGITS, cell->amount); break;
+      case COLUMN_TIME_DELTA:
+      case COLUMN_TIME: fprintf(out, "%" PRId64, cell->time_ns); break;
+      default: fprintf(out, "%" PRIu64, cell->number); break;
+    }
 }
 
 static void
-print_csv_row(const struct table *table, const struct cell *cells, unsigned id_count, const char *const *ids)
+print_csv_row(FILE *out, const struct table *table, const struct cell *cells, unsigned id_count, const char *const *ids)
 {
     for (unsigned at = 0; at < id_count; at++) {
-        putchar(',');
+        putc(',', out);
         for (unsigned i = 0; i < table->column_count; i++) {
-            if (strcmp(table->columns[i].id, ids[at]) == 0) put_csv_cell(&table->columns[i], &cells[i]);
+            if (strcmp(table->columns[i].id, ids[at]) == 0) put_csv_cell(out, &table->columns[i], &cells[i]);
         }
     }
-    putchar('\n');
+    putc('\n', out);
 }
 
 void
-document_print_csv_table(const struct table *table, bool header, const char *partial)
+document_print_csv_table(FILE *out, const struct table *table, bool header, const char *partial)
 {
     for (unsigned i = 0; header && i < table->column_count; i++) {
-        printf("%s%s", table->columns[i].id, i + 1 < table->column_count ? "," : partial ? ",partial\n" : "\n");
+        fprintf(out, "%s%s", table->columns[i].id, i + 1 < table->column_count ? "," : partial ? ",partial\n" : "\n");
     }
     uint32_t rows = table->more_rows > 0 ? table->row_count - 1 : table->row_count;
     for (uint32_t row = 0; row < rows; row++) {
         for (unsigned i = 0; i < table->column_count; i++) {
-            if (i > 0) putchar(',');
-            put_csv_cell(&table->columns[i], &table->cells[(size_t)row * table->column_count + i]);
+            if (i > 0) putc(',', out);
+            put_csv_cell(out, &table->columns[i], &table->cells[(size_t)row * table->column_count + i]);
         }
-        if (partial != NULL) putchar(','), print_csv(stdout, text_of(partial));
-        putchar('\n');
+        if (partial != NULL) putc(',', out), print_csv(out, text_of(partial));
+        putc('\n', out);
     }
 }
 
 /* All tables as one: the first column names the table, the second is the number of rows that a
  * row sums up. */
 void
-document_print_csv(const struct document *document)
+document_print_csv(FILE *out, const struct document *document)
 {
     const char **ids;
     unsigned id_count = all_columns(document, &ids);
-    fputs("table,more_rows", stdout);
-    for (unsigned i = 0; i < id_count; i++) printf(",%s", ids[i]);
-    putchar('\n');
+    fputs("table,more_rows", out);
+    for (unsigned i = 0; i < id_count; i++) fprintf(out, ",%s", ids[i]);
+    putc('\n', out);
     for (uint32_t i = 0; i < document->table_count; i++) {
         const struct table *table = document->tables[i];
         for (uint32_t row = 0; row < table->row_count && !table->people; row++) {
-            printf("%s,", table->id);
-            if (table->more_rows > 0 && row + 1 == table->row_count) printf("%" PRIu64, table->more_rows);
-            print_csv_row(table, &table->cells[(size_t)row * table->column_count], id_count, ids);
+            fprintf(out, "%s,", table->id);
+            if (table->more_rows > 0 && row + 1 == table->row_count) fprintf(out, "%" PRIu64, table->more_rows);
+            print_csv_row(out, table, &table->cells[(size_t)row * table->column_count], id_count, ids);
         }
     }
     free(ids);

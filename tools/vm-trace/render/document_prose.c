@@ -31,7 +31,7 @@ word_bytes(const char *word)
 
 /* Prints the words of a text, and breaks lines where the page ends. */
 static void
-print_wrapped(const char *text, unsigned indent, unsigned page)
+print_wrapped(FILE *out, const char *text, unsigned indent, unsigned page)
 {
     unsigned at = indent;
     for (const char *word = text; *word != '\0';) {
@@ -40,69 +40,69 @@ print_wrapped(const char *text, unsigned indent, unsigned page)
         unsigned width = shown ? display_width(shown) : 0;
         free(shown);
         if (word > text && at + 1 + width > page) {
-            printf("\n%*s", (int)indent, "");
+            fprintf(out, "\n%*s", (int)indent, "");
             at = indent;
         }
         else if (word > text) {
-            putchar(' ');
+            putc(' ', out);
             at++;
         }
-        fwrite(word, 1, bytes, stdout);
+        fwrite(word, 1, bytes, out);
         at += width;
         word += bytes + (word[bytes] == ' ');
     }
-    putchar('\n');
+    putc('\n', out);
 }
 
 static void
-print_paragraph(const char *label, const char *text, unsigned page)
+print_paragraph(FILE *out, const char *label, const char *text, unsigned page)
 {
     unsigned indent = INDENT + LABEL_WIDTH;
-    printf("%*s%s%-*s%s", INDENT, "", style(STYLE_DIM), LABEL_WIDTH, label, style(STYLE_PLAIN));
+    fprintf(out, "%*s%s%-*s%s", INDENT, "", style(out, STYLE_DIM), LABEL_WIDTH, label, style(out, STYLE_PLAIN));
     if (strchr(text, '\n') == NULL) {
-        print_wrapped(text, indent, page);
+        print_wrapped(out, text, indent, page);
         return;
     }
     for (const char *line = text; *line != '\0';) {
         size_t len = strcspn(line, "\n");
-        printf("%*s%.*s\n", line == text ? 0 : (int)indent, "", (int)len, line);
+        fprintf(out, "%*s%.*s\n", line == text ? 0 : (int)indent, "", (int)len, line);
         line += len + (line[len] == '\n');
     }
 }
 
 void
-document_prose_text(const struct table *table)
+document_prose_text(FILE *out, const struct table *table)
 {
-    unsigned page = display_columns();
+    unsigned page = display_columns(out);
     if (page < PAGE_LEAST) page = PAGE_LEAST;
     for (uint32_t row = 0; row < table->row_count; row++) {
         const struct cell *cells = table->cells + (size_t)row * table->column_count;
-        if (row > 0) putchar('\n');
-        fputs(style(STYLE_BOLD), stdout);
-        print_escaped(stdout, cells[0].text);
-        printf("%s\n", style(STYLE_PLAIN));
+        if (row > 0) putc('\n', out);
+        fputs(style(out, STYLE_BOLD), out);
+        print_escaped(out, cells[0].text);
+        fprintf(out, "%s\n", style(out, STYLE_PLAIN));
         for (unsigned i = 1; i < table->column_count; i++) {
             char number[NUMBER_TEXT];
             if (!cells[i].present || table->columns[i].title == NULL) continue;
-            print_paragraph(table->columns[i].title, cell_words(&table->columns[i], &cells[i], number), page);
+            print_paragraph(out, table->columns[i].title, cell_words(&table->columns[i], &cells[i], number), page);
         }
     }
 }
 
 void
-document_prose_markdown(const struct table *table)
+document_prose_markdown(FILE *out, const struct table *table)
 {
     for (uint32_t row = 0; row < table->row_count; row++) {
         const struct cell *cells = table->cells + (size_t)row * table->column_count;
-        fputs(row > 0 ? "\n### `" : "### `", stdout);
-        print_escaped(stdout, cells[0].text);
-        puts("`\n");
+        fputs(row > 0 ? "\n### `" : "### `", out);
+        print_escaped(out, cells[0].text);
+        fputs("`\n\n", out);
         for (unsigned i = 1; i < table->column_count; i++) {
             char number[NUMBER_TEXT];
             if (!cells[i].present || table->columns[i].title == NULL) continue;
             const char *words = cell_words(&table->columns[i], &cells[i], number);
-            if (strchr(words, '\n') != NULL) printf("\n```ruby\n%s```\n", words);
-            else printf("- **%s**: %s\n", table->columns[i].title, words);
+            if (strchr(words, '\n') != NULL) fprintf(out, "\n```ruby\n%s```\n", words);
+            else fprintf(out, "- **%s**: %s\n", table->columns[i].title, words);
         }
     }
 }

@@ -137,11 +137,11 @@ cell_string(const struct table *table, unsigned column, const struct cell *cell,
 }
 
 static void
-put_cell(const struct table *table, unsigned column, const struct cell *cell, unsigned columns)
+put_cell(FILE *out, const struct table *table, unsigned column, const struct cell *cell, unsigned columns)
 {
     char *text = cell_string(table, column, cell, columns);
     bool styled = cell->style != STYLE_PLAIN;
-    printf("%s%s%s", styled ? style(cell->style) : "", text, styled ? style(STYLE_PLAIN) : "");
+    fprintf(out, "%s%s%s", styled ? style(out, cell->style) : "", text, styled ? style(out, STYLE_PLAIN) : "");
     free(text);
 }
 
@@ -268,31 +268,31 @@ fit_to_page(const struct table *table, struct layout *layout)
 }
 
 static void
-put_blanks(unsigned count)
+put_blanks(FILE *out, unsigned count)
 {
-    printf("%*s", (int)count, "");
+    fprintf(out, "%*s", (int)count, "");
 }
 
 #define TITLE_ROW UINT32_MAX
 
 static void
-put_title(const char *title)
+put_title(FILE *out, const char *title)
 {
-    printf("%s%s%s", style(STYLE_DIM), title, style(STYLE_PLAIN));
+    fprintf(out, "%s%s%s", style(out, STYLE_DIM), title, style(out, STYLE_PLAIN));
 }
 
 static void
-print_below(const struct table *table, const struct layout *layout, uint32_t row)
+print_below(FILE *out, const struct table *table, const struct layout *layout, uint32_t row)
 {
     char text[CELL_TEXT];
     const struct column *column = &table->columns[layout->below];
     struct cell cell =
         row == TITLE_ROW ? cell_text(text_of(column->title)) : shown_cell(table, row, layout->below, text);
     if (!cell.present) return;
-    put_blanks(BELOW_INDENT);
-    if (row == TITLE_ROW) put_title(column->title);
-    else put_cell(table, layout->below, &cell, layout->page - BELOW_INDENT);
-    putchar('\n');
+    put_blanks(out, BELOW_INDENT);
+    if (row == TITLE_ROW) put_title(out, column->title);
+    else put_cell(out, table, layout->below, &cell, layout->page - BELOW_INDENT);
+    putc('\n', out);
 }
 
 /* Whether a text gets a line of its own: in a table that has such lines, if it does not fit its
@@ -305,18 +305,19 @@ overflows(const struct table *table, const struct layout *layout, unsigned colum
 }
 
 static void
-print_overflow(const struct table *table, const struct layout *layout, unsigned column, const struct cell *cell)
+print_overflow(FILE *out, const struct table *table, const struct layout *layout, unsigned column,
+               const struct cell *cell)
 {
     const char *title = table->columns[column].title;
-    put_blanks(BELOW_INDENT);
-    put_title(title);
-    fputs(": ", stdout);
-    put_cell(table, column, cell, layout->page - BELOW_INDENT - display_width(title) - 2);
-    putchar('\n');
+    put_blanks(out, BELOW_INDENT);
+    put_title(out, title);
+    fputs(": ", out);
+    put_cell(out, table, column, cell, layout->page - BELOW_INDENT - display_width(title) - 2);
+    putc('\n', out);
 }
 
 static void
-print_row(const struct table *table, const struct layout *layout, uint32_t row)
+print_row(FILE *out, const struct table *table, const struct layout *layout, uint32_t row)
 {
     unsigned count = table->column_count;
     struct text_column *columns = xcalloc(count, sizeof *columns);
@@ -334,21 +335,21 @@ print_row(const struct table *table, const struct layout *layout, uint32_t row)
         cells[i] = (struct text_cell){.text = text, .width = display_width(text), .right = !left(column->kind),
                                       .style = title ? STYLE_DIM : cell.style};
     }
-    text_columns_print(columns, count, INDENT, cells);
+    text_columns_print(out, columns, count, INDENT, cells);
     for (unsigned i = 0; i < count; i++) {
         struct cell cell = {0};
         if (!title && !columns[i].hidden) cell = shown_cell(table, row, i, more);
-        if (overflows(table, layout, i, &cell)) print_overflow(table, layout, i, &cell);
+        if (overflows(table, layout, i, &cell)) print_overflow(out, table, layout, i, &cell);
         free((char *)cells[i].text);
     }
     free(cells);
     free(columns);
-    if (layout->below < count) print_below(table, layout, row);
+    if (layout->below < count) print_below(out, table, layout, row);
 }
 
 /* Returns the page width needed for rates that were left out; 0 if none were. */
 static unsigned
-print_table(const struct table *table, unsigned page)
+print_table(FILE *out, const struct table *table, unsigned page)
 {
     table_choose_scales(table);
     struct layout layout = {.page = page, .widths = column_widths(table, COUNTS_LEAST), .below = table->column_count};
@@ -358,138 +359,132 @@ print_table(const struct table *table, unsigned page)
         hide_minor_column(table, layout.widths);
         fit_to_page(table, &layout);
     }
-    printf("\n%s", style(STYLE_BOLD));
-    print_escaped(stdout, table->title);
-    printf("%s\n", style(STYLE_PLAIN));
-    if (table->row_count > 0) print_row(table, &layout, TITLE_ROW);
-    for (uint32_t row = 0; row < table->row_count; row++) print_row(table, &layout, row);
+    fprintf(out, "\n%s", style(out, STYLE_BOLD));
+    print_escaped(out, table->title);
+    fprintf(out, "%s\n", style(out, STYLE_PLAIN));
+    if (table->row_count > 0) print_row(out, table, &layout, TITLE_ROW);
+    for (uint32_t row = 0; row < table->row_count; row++) print_row(out, table, &layout, row);
     free(layout.widths);
     return layout.wanted;
 }
 
 static void
-print_prose(const struct table *table)
+print_prose(FILE *out, const struct table *table)
 {
-    printf("\n%s", style(STYLE_BOLD));
-    print_escaped(stdout, table->title);
-    printf("%s\n", style(STYLE_PLAIN));
-    document_prose_text(table);
+    fprintf(out, "\n%s", style(out, STYLE_BOLD));
+    print_escaped(out, table->title);
+    fprintf(out, "%s\n", style(out, STYLE_PLAIN));
+    document_prose_text(out, table);
 }
 
 /* Escapes what Markdown would interpret, and otherwise like text. */
 static void
-put_markdown(struct fxt_string text)
+put_markdown(FILE *out, struct fxt_string text)
 {
     for (uint32_t at = 0, from = 0; at <= text.len; at++) {
         bool special = at < text.len && strchr("\\`*_[]<>|#&", text.ptr[at]) != NULL && text.ptr[at] != '\0';
         if (at < text.len && !special) continue;
-        print_escaped(stdout, (struct fxt_string){.ptr = text.ptr + from, .len = at - from});
-        if (special) printf("\\%c", text.ptr[at]);
+        print_escaped(out, (struct fxt_string){.ptr = text.ptr + from, .len = at - from});
+        if (special) fprintf(out, "\\%c", text.ptr[at]);
         from = at + 1;
     }
 }
 
-static void
-put_text(struct fxt_string text)
-{
-    print_escaped(stdout, text);
-}
-
 void
-document_print_partial(const struct document *document, bool markdown)
+document_print_partial(FILE *out, const struct document *document, bool markdown)
 {
     const struct table *partial = document->partial;
     for (uint32_t row = 0; partial != NULL && row < partial->row_count; row++) {
         const struct cell *cells = &partial->cells[(size_t)row * partial->column_count];
-        fputs(markdown ? "> **Partial**: " : "partial: ", stdout);
-        (markdown ? put_markdown : put_text)(cells[0].text);
-        fputs(": ", stdout);
-        (markdown ? put_markdown : put_text)(cells[1].text);
-        fputs(markdown ? "\n\n" : "\n", stdout);
+        fputs(markdown ? "> **Partial**: " : "partial: ", out);
+        (markdown ? put_markdown : print_escaped)(out, cells[0].text);
+        fputs(": ", out);
+        (markdown ? put_markdown : print_escaped)(out, cells[1].text);
+        fputs(markdown ? "\n\n" : "\n", out);
     }
 }
 
 void
-document_print_text(const struct document *document)
+document_print_text(FILE *out, const struct document *document)
 {
-    document_print_partial(document, false);
-    fputs(style(STYLE_BOLD), stdout);
-    print_escaped(stdout, document->title);
-    printf("%s\n", style(STYLE_PLAIN));
+    document_print_partial(out, document, false);
+    fputs(style(out, STYLE_BOLD), out);
+    print_escaped(out, document->title);
+    fprintf(out, "%s\n", style(out, STYLE_PLAIN));
     for (uint32_t i = 0; i < document->line_count; i++) {
         unsigned width = text_width(text_of(document->lines[i].title));
-        fputs("  ", stdout);
-        print_escaped(stdout, text_of(document->lines[i].title));
-        printf("%*s ", width < HEAD_WIDTH ? (int)(HEAD_WIDTH - width) : 0, "");
-        print_escaped(stdout, document->lines[i].text);
-        putchar('\n');
+        fputs("  ", out);
+        print_escaped(out, text_of(document->lines[i].title));
+        fprintf(out, "%*s ", width < HEAD_WIDTH ? (int)(HEAD_WIDTH - width) : 0, "");
+        print_escaped(out, document->lines[i].text);
+        putc('\n', out);
     }
-    unsigned page = display_columns();
+    unsigned page = display_columns(out);
     unsigned most = 0;
     for (uint32_t i = 0; i < document->table_count; i++) {
         const struct table *table = document->tables[i];
-        if (table->prose && !table->data) print_prose(table);
-        unsigned wanted = table->data || table->prose ? 0 : print_table(table, page);
+        if (table->prose && !table->data) print_prose(out, table);
+        unsigned wanted = table->data || table->prose ? 0 : print_table(out, table, page);
         if (wanted > most) most = wanted;
     }
     if (most > 0) {
-        printf("\n%s\"over time\" is left out of tables over %u columns wide; COLUMNS=%u shows it.%s\n",
-               style(STYLE_DIM), page, most, style(STYLE_PLAIN));
+        fprintf(out, "\n%s\"over time\" is left out of tables over %u columns wide; COLUMNS=%u shows it.%s\n",
+                style(out, STYLE_DIM), page, most, style(out, STYLE_PLAIN));
     }
 }
 
 /* --- Markdown -------------------------------------------------------------------------------- */
 
 static void
-print_markdown_table(const struct table *table)
+print_markdown_table(FILE *out, const struct table *table)
 {
     table_choose_scales(table);
-    fputs("\n## ", stdout);
-    put_markdown(table->title);
-    puts("\n");
+    fputs("\n## ", out);
+    put_markdown(out, table->title);
+    fputs("\n\n", out);
     if (table->prose) {
-        document_prose_markdown(table);
+        document_prose_markdown(out, table);
         return;
     }
     if (table->row_count == 0) return;
     for (unsigned i = 0; i < table->column_count; i++) {
-        if (table->columns[i].title != NULL) printf("| %s ", table->columns[i].title);
+        if (table->columns[i].title != NULL) fprintf(out, "| %s ", table->columns[i].title);
     }
-    puts("|");
+    fputs("|\n", out);
     for (unsigned i = 0; i < table->column_count; i++) {
-        if (table->columns[i].title != NULL) fputs(left(table->columns[i].kind) ? "|---" : "|---:", stdout);
+        if (table->columns[i].title != NULL) fputs(left(table->columns[i].kind) ? "|---" : "|---:", out);
     }
-    puts("|");
+    fputs("|\n", out);
     for (uint32_t row = 0; row < table->row_count; row++) {
         for (unsigned i = 0; i < table->column_count; i++) {
             char text[CELL_TEXT];
             struct cell cell = shown_cell(table, row, i, text);
             if (table->columns[i].title == NULL) continue;
-            fputs("| ", stdout);
-            if (table->columns[i].kind == COLUMN_TEXT && cell.present) put_markdown(cell.text);
-            else put_cell(table, i, &cell, UINT_MAX);
-            putchar(' ');
+            fputs("| ", out);
+            if (table->columns[i].kind == COLUMN_TEXT && cell.present) put_markdown(out, cell.text);
+            else put_cell(out, table, i, &cell, UINT_MAX);
+            putc(' ', out);
         }
-        puts("|");
+        fputs("|\n", out);
     }
 }
 
 void
-document_print_markdown(const struct document *document)
+document_print_markdown(FILE *out, const struct document *document)
 {
-    document_print_partial(document, true);
-    fputs("# ", stdout);
-    put_markdown(document->title);
-    puts("\n");
+    document_print_partial(out, document, true);
+    fputs("# ", out);
+    put_markdown(out, document->title);
+    fputs("\n\n", out);
     for (uint32_t i = 0; i < document->line_count; i++) {
         bool more = document->lines[i].title[0] == '\0'; /* continues the line above */
-        fputs(more ? "  - " : "- **", stdout);
-        put_markdown(text_of(document->lines[i].title));
-        fputs(more ? "" : "**: ", stdout);
-        put_markdown(document->lines[i].text);
-        putchar('\n');
+        fputs(more ? "  - " : "- **", out);
+        put_markdown(out, text_of(document->lines[i].title));
+        fputs(more ? "" : "**: ", out);
+        put_markdown(out, document->lines[i].text);
+        putc('\n', out);
     }
     for (uint32_t i = 0; i < document->table_count; i++) {
-        if (!document->tables[i]->data) print_markdown_table(document->tables[i]);
+        if (!document->tables[i]->data) print_markdown_table(out, document->tables[i]);
     }
 }

@@ -5,6 +5,7 @@
 
 #include "analysis/profile.h"
 #include "analysis/trace_choice.h"
+#include "base/json.h"
 #include "base/status.h"
 
 /* `partial` is for all formats: which part of the traces is exported (fxt_parts_line); NULL: all. */
@@ -46,8 +47,7 @@ enum status export_firefox(FILE *out, size_t memory_bytes, const struct trace_ch
 /* Chrome's trace event format, for chrome://tracing and Perfetto: all events, in the order of
  * reading. */
 struct chrome {
-    FILE *out;
-    bool any;
+    struct json json;
     uint64_t left_out; /* scheduling records, which the format does not have */
 };
 void chrome_begin(struct chrome *chrome, FILE *out);

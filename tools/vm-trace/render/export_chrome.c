@@ -5,68 +5,61 @@
  */
 #include <inttypes.h>
 
-#include "base/escape.h"
 #include "render/event_json.h"
 #include "render/export.h"
 
-/* The format has microseconds. */
-static void
-print_time(FILE *out, const char *key, int64_t ns)
-{
-    fprintf(out, ",\"%s\":%" PRId64 ".%03d", key, ns / 1000, (int)(ns % 1000));
-}
-
-static void
-begin_record(struct chrome *chrome)
-{
-    fputs(chrome->any ? ",\n" : "\n", chrome->out);
-    chrome->any = true;
-}
+enum { US_DECIMALS = 3 }; /* the format has microseconds */
 
 void
 chrome_begin(struct chrome *chrome, FILE *out)
 {
-    *chrome = (struct chrome){.out = out};
-    fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[", out);
+    *chrome = (struct chrome){.json = json_to(out)};
+    struct json *json = &chrome->json;
+    json_object(json);
+    json_texts(json, "displayTimeUnit", "ns");
+    json_array(json_key(json, "traceEvents"));
 }
 
 void
 chrome_event(void *context, const struct fxt_event *event)
 {
     struct chrome *chrome = context;
-    FILE *out = chrome->out;
-    begin_record(chrome);
-    fprintf(out, "{\"ph\":\"%c\"", event_phase(event->type));
-    print_time(out, "ts", event->ts_ns);
+    struct json *json = &chrome->json;
+    json_object(json_line(json));
+    json_c_text(json_key(json, "ph"), event_phase(event->type));
+    json_decimal(json_key(json, "ts"), event->ts_ns, US_DECIMALS);
     switch (event->type) {
-      case FXT_EVENT_INSTANT: fputs(",\"s\":\"t\"", out); break; /* of its thread */
-      case FXT_EVENT_DURATION_COMPLETE: print_time(out, "dur", event->end_ns - event->ts_ns); break;
+      case FXT_EVENT_INSTANT: json_c_text(json_key(json, "s"), "t"); break; /* of its thread */
+      case FXT_EVENT_DURATION_COMPLETE:
+        json_decimal(json_key(json, "dur"), event->end_ns - event->ts_ns, US_DECIMALS);
+        break;
       case FXT_EVENT_DURATION_BEGIN:
       case FXT_EVENT_DURATION_END: break;
-      default: fprintf(out, ",\"id\":\"0x%" PRIx64 "\"", event->id);
+      default: json_textf(json_key(json, "id"), "0x%" PRIx64, event->id);
     }
-    if (event->type >= FXT_EVENT_FLOW_STEP) fputs(",\"bp\":\"e\"", out); /* to the enclosing slice */
-    fputs(",\"cat\":", out);
-    print_json(out, event->category);
-    fputs(",\"name\":", out);
-    print_json(out, event->name);
-    fprintf(out, ",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32 ",\"args\":", event->pid, event->tid);
-    print_event_args(out, event);
-    putc('}', out);
+    if (event->type >= FXT_EVENT_FLOW_STEP) json_c_text(json_key(json, "bp"), "e"); /* to the enclosing slice */
+    json_text(json_key(json, "cat"), event->category);
+    json_text(json_key(json, "name"), event->name);
+    json_unsigned(json_key(json, "pid"), event->pid);
+    json_unsigned(json_key(json, "tid"), event->tid);
+    json_event_args(json_key(json, "args"), event);
+    json_end(json);
 }
 
 void
 chrome_object(void *context, const struct fxt_object *object)
 {
     struct chrome *chrome = context;
+    struct json *json = &chrome->json;
     bool process = object->type == FXT_OBJECT_PROCESS;
-    begin_record(chrome);
-    fprintf(chrome->out, "{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%" PRIu32, process ? "process_name" : "thread_name",
-            object->pid);
-    if (!process) fprintf(chrome->out, ",\"tid\":%" PRIu32, object->tid);
-    fputs(",\"args\":{\"name\":", chrome->out);
-    print_json(chrome->out, object->name);
-    fputs("}}", chrome->out);
+    json_object(json_line(json));
+    json_texts(json, "ph", "M", "name", process ? "process_name" : "thread_name");
+    json_unsigned(json_key(json, "pid"), object->pid);
+    if (!process) json_unsigned(json_key(json, "tid"), object->tid);
+    json_object(json_key(json, "args"));
+    json_text(json_key(json, "name"), object->name);
+    json_end(json);
+    json_end(json);
 }
 
 void
@@ -79,11 +72,10 @@ chrome_sched(void *context, const struct fxt_sched *sched)
 void
 chrome_end(struct chrome *chrome, const char *partial)
 {
-    fputs("\n]", chrome->out);
-    if (partial != NULL) {
-        fputs(",\n\"otherData\":{\"partial\":", chrome->out);
-        print_json(chrome->out, text_of(partial));
-        putc('}', chrome->out);
-    }
-    fputs("}\n", chrome->out);
+    struct json *json = &chrome->json;
+    json_end(json_line(json));
+    if (partial != NULL)
+        json_text_object(json_key(json_line(json), "otherData"), "partial", partial);
+    json_end(json);
+    putc('\n', json->out);
 }

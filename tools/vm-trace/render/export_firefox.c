@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "base/escape.h"
+#include "base/json.h"
 #include "base/message.h"
 #include "base/xalloc.h"
 #include "fxt/known_strings.h"
@@ -37,19 +37,19 @@ static const struct {
 
 /* --- output ------------------------------------------------------------------------------------------- */
 
-/* The format has milliseconds. Digits are written one by one: a double has too few of them for long
- * traces. */
+/* The format has milliseconds. */
 static void
-print_ms(FILE *out, uint64_t ns)
+put_ms(struct json *json, uint64_t ns)
 {
-    fprintf(out, "%" PRIu64, ns / 1000000);
-    if (ns % 1000000 != 0) fprintf(out, ".%06u", (unsigned)(ns % 1000000));
+    enum { DECIMALS = 6, MS = 1000000 };
+    if (ns % MS == 0) json_unsigned(json, ns / MS);
+    else json_decimal(json, (int64_t)ns, DECIMALS);
 }
 
 static void
-print_time(FILE *out, const struct firefox_profile *firefox, int64_t ns)
+put_time(struct json *json, const struct firefox_profile *firefox, int64_t ns)
 {
-    print_ms(out, (uint64_t)(ns - firefox->first_ns));
+    put_ms(json, (uint64_t)(ns - firefox->first_ns));
 }
 
 static enum firefox_category
@@ -71,40 +71,36 @@ category_of_event(uint32_t category)
 
 /* The name of a category as a type of markers. The profiler gives some types a meaning of its own. */
 static void
-print_type(FILE *out, const struct firefox_profile *firefox, uint32_t category)
+put_type(struct json *json, const struct firefox_profile *firefox, uint32_t category)
 {
-    char text[256];
     struct fxt_string name = pool_string(firefox->pool, category);
-    int length = snprintf(text, sizeof text, "ruby %.*s", (int)(name.len < 200 ? name.len : 200), name.ptr);
-    print_json(out, (struct fxt_string){.ptr = text, .len = (uint32_t)length});
+    json_textf(json, "ruby %.*s", (int)(name.len < 200 ? name.len : 200), name.ptr);
 }
 
 #define WAITING_TYPE "GVL wait"
 
 static void
-print_cause(FILE *out, uint32_t stack)
+put_cause(struct json *json, uint32_t stack)
 {
-    if (stack != FIREFOX_NO_STACK) fprintf(out, ",\"cause\":{\"stack\":%" PRIu32 "}", stack);
+    if (stack == FIREFOX_NO_STACK) return;
+    json_object(json_key(json, "cause"));
+    json_unsigned(json_key(json, "stack"), stack);
+    json_end(json);
 }
 
 static void
-print_marker_data(FILE *out, struct firefox_profile *firefox, const struct firefox_record *record)
+put_marker_data(struct json *json, struct firefox_profile *firefox, const struct firefox_record *record)
 {
     uint32_t category = firefox_schema_category(firefox, record->schema);
-    fputs("{\"type\":", out);
-    print_type(out, firefox, category);
-    if (category == STRING_BLOCKED || category == STRING_PREEMPTED) {
-        fputs(",\"method\":", out);
-        print_json(out, pool_string(firefox->pool, record->name));
-    }
-    if (record->woken_by != STRING_NONE) {
-        fputs(",\"woken_by\":", out);
-        print_json(out, pool_string(firefox->pool, record->woken_by));
-    }
-    struct fxt_string args = pool_string(firefox->pool, record->args);
-    fwrite(args.ptr, 1, args.len, out);
-    print_cause(out, firefox_record_stack(firefox, record));
-    putc('}', out);
+    json_object(json);
+    put_type(json_key(json, "type"), firefox, category);
+    if (category == STRING_BLOCKED || category == STRING_PREEMPTED)
+        json_text(json_key(json, "method"), pool_string(firefox->pool, record->name));
+    if (record->woken_by != STRING_NONE)
+        json_text(json_key(json, "woken_by"), pool_string(firefox->pool, record->woken_by));
+    json_members(json, pool_string(firefox->pool, record->args));
+    put_cause(json, firefox_record_stack(firefox, record));
+    json_end(json);
 }
 
 /* Blocked times have one name, whatever the method, because the profiler makes a row of each name. */
@@ -115,14 +111,6 @@ marker_name(const struct firefox_profile *firefox, const struct firefox_record *
     return category == STRING_BLOCKED || category == STRING_PREEMPTED ? category : record->name;
 }
 
-static const char *
-comma(bool *any)
-{
-    const char *text = *any ? "," : "";
-    *any = true;
-    return text;
-}
-
 static bool
 is_wait(const struct track_piece *piece)
 {
@@ -131,7 +119,7 @@ is_wait(const struct track_piece *piece)
 
 /* Records are markers, and so is each wait for the GVL. */
 static void
-print_markers(FILE *out, struct firefox_profile *firefox, const struct firefox_thread *thread)
+put_markers(struct json *json, struct firefox_profile *firefox, const struct firefox_thread *thread)
 {
     const struct firefox_record *records = thread->records;
     const struct track_piece *pieces = thread->pieces;
@@ -140,70 +128,63 @@ print_markers(FILE *out, struct firefox_profile *firefox, const struct firefox_t
     uint32_t wait_name = firefox_string(&firefox->stacks, firefox->state_frames[FIREFOX_WAITING]);
     static const char *const columns[] = {"name", "startTime", "endTime", "phase", "category", "data"};
     enum { NAME, START, END, PHASE, CATEGORY, DATA, COLUMNS };
-    fputs("\"markers\":{", out);
+    json_object(json_key(json_line(json), "markers"));
     for (unsigned column = 0; column < COLUMNS; column++) {
-        bool any = false;
-        fprintf(out, "\"%s\":[", columns[column]);
+        json_array(json_key(json, columns[column]));
         for (uint32_t i = 0; i < thread->record_count; i++) {
             bool instant = records[i].type == FXT_EVENT_INSTANT;
-            fputs(comma(&any), out);
             switch (column) {
-              case NAME:
-                fprintf(out, "%" PRIu32, firefox_string(&firefox->stacks, marker_name(firefox, &records[i])));
-                break;
-              case START: print_time(out, firefox, records[i].ts_ns); break;
+              case NAME: json_unsigned(json, firefox_string(&firefox->stacks, marker_name(firefox, &records[i]))); break;
+              case START: put_time(json, firefox, records[i].ts_ns); break;
               case END:
-                if (instant) fputs("null", out);
-                else print_time(out, firefox, records[i].end_ns);
+                if (instant) json_null(json);
+                else put_time(json, firefox, records[i].end_ns);
                 break;
-              case PHASE: putc(instant ? '0' : '1', out); break;
+              case PHASE: json_unsigned(json, instant ? 0 : 1); break;
               case CATEGORY:
-                fprintf(out, "%d", category_of_event(firefox_schema_category(firefox, records[i].schema)));
+                json_unsigned(json, category_of_event(firefox_schema_category(firefox, records[i].schema)));
                 break;
-              case DATA: print_marker_data(out, firefox, &records[i]); break;
+              case DATA: put_marker_data(json, firefox, &records[i]); break;
             }
         }
         for (uint32_t i = 0; i < thread->piece_count; i++) {
             if (!is_wait(&pieces[i])) continue;
-            fputs(comma(&any), out);
             switch (column) {
-              case NAME: fprintf(out, "%" PRIu32, wait_name); break;
-              case START: print_time(out, firefox, pieces[i].from_ns); break;
-              case END: print_time(out, firefox, pieces[i].to_ns); break;
-              case PHASE: putc('1', out); break;
-              case CATEGORY: fprintf(out, "%d", FIREFOX_WAITING); break;
-              case DATA: fputs("{\"type\":\"" WAITING_TYPE "\"}", out); break;
+              case NAME: json_unsigned(json, wait_name); break;
+              case START: put_time(json, firefox, pieces[i].from_ns); break;
+              case END: put_time(json, firefox, pieces[i].to_ns); break;
+              case PHASE: json_unsigned(json, 1); break;
+              case CATEGORY: json_unsigned(json, FIREFOX_WAITING); break;
+              case DATA: json_text_object(json, "type", WAITING_TYPE); break;
             }
         }
-        fputs("],\n", out);
+        json_end(json);
+        json_line(json);
     }
-    fprintf(out, "\"length\":%" PRIu32 "}", thread->record_count + waits);
+    json_unsigned(json_key(json, "length"), thread->record_count + waits);
+    json_end(json);
 }
 
 static void
-print_samples(FILE *out, const struct firefox_profile *firefox, const struct firefox_thread *thread)
+put_stack(struct json *json, uint32_t stack)
+{
+    if (stack == FIREFOX_NO_STACK) json_null(json);
+    else json_unsigned(json, stack);
+}
+
+static void
+put_samples(struct json *json, const struct firefox_profile *firefox, const struct firefox_thread *thread)
 {
     const struct firefox_sample *samples = thread->samples;
     const bool in_ms = firefox->samples_time;
-    fputs("\"samples\":{\"stack\":[", out);
-    for (uint32_t i = 0; i < thread->sample_count; i++) {
-        if (i > 0) putc(',', out);
-        if (samples[i].stack == FIREFOX_NO_STACK) fputs("null", out);
-        else fprintf(out, "%" PRIu32, samples[i].stack);
-    }
-    fputs("],\n\"time\":[", out);
-    for (uint32_t i = 0; i < thread->sample_count; i++) {
-        if (i > 0) putc(',', out);
-        print_time(out, firefox, samples[i].ts_ns);
-    }
-    fputs("],\n\"weight\":[", out);
-    for (uint32_t i = 0; i < thread->sample_count; i++) {
-        if (i > 0) putc(',', out);
-        if (in_ms) print_ms(out, samples[i].weight);
-        else fprintf(out, "%" PRIu64, samples[i].weight);
-    }
-    fprintf(out, "],\n\"weightType\":\"%s\",\"length\":%" PRIu32 "},\n", in_ms ? "tracing-ms" : "samples",
-            thread->sample_count);
+    json_object(json_key(json_line(json), "samples"));
+    FIREFOX_COLUMN(json, "stack", thread->sample_count, put_stack(json, samples[i].stack));
+    FIREFOX_COLUMN(json_line(json), "time", thread->sample_count, put_time(json, firefox, samples[i].ts_ns));
+    FIREFOX_COLUMN(json_line(json), "weight", thread->sample_count,
+                   (in_ms ? put_ms : json_unsigned)(json, samples[i].weight));
+    json_c_text(json_key(json_line(json), "weightType"), in_ms ? "tracing-ms" : "samples");
+    json_unsigned(json_key(json, "length"), thread->sample_count);
+    json_end(json);
 }
 
 /* --- threads ----------------------------------------------------------------------------------------- */
@@ -274,26 +255,32 @@ process_id(const struct firefox_profile *firefox, const struct shown *shown, cha
 }
 
 static void
-print_thread(FILE *out, struct firefox_profile *firefox, const struct shown *shown)
+put_thread(struct json *json, struct firefox_profile *firefox, const struct shown *shown)
 {
     const struct track_thread *track = track_thread(&firefox->tracks, shown->thread);
     struct firefox_thread *thread = &firefox->threads[shown->thread];
     uint32_t process_name = threads_process_name(&firefox->names, track->process);
-    char unnamed[32], id[32];
+    char id[32];
     process_id(firefox, shown, id, sizeof id);
-    snprintf(unnamed, sizeof unnamed, "thread %" PRIu32, track->tid);
-    fputs("{\"name\":", out);
-    print_json(out, track->name == STRING_NONE ? text_of(unnamed) : pool_string(firefox->pool, track->name));
-    fputs(",\"processName\":", out);
-    print_json(out, process_name == STRING_NONE ? text_of("ruby") : pool_string(firefox->pool, process_name));
-    fprintf(out,
-            ",\"pid\":\"%s\",\"tid\":%" PRIu32 ",\"isMainThread\":%s,\"processType\":\"default\",\"processStartupTime\":0,"
-            "\"processShutdownTime\":null,\"registerTime\":0,\"unregisterTime\":null,\"pausedRanges\":[],"
-            "\"showMarkersInTimeline\":true,\n",
-            id, track->tid, shown->main ? "true" : "false");
-    print_samples(out, firefox, thread);
-    print_markers(out, firefox, thread);
-    putc('}', out);
+    json_object(json_line(json));
+    json_key(json, "name");
+    if (track->name == STRING_NONE) json_textf(json, "thread %" PRIu32, track->tid);
+    else json_text(json, pool_string(firefox->pool, track->name));
+    json_text(json_key(json, "processName"),
+              process_name == STRING_NONE ? text_of("ruby") : pool_string(firefox->pool, process_name));
+    json_c_text(json_key(json, "pid"), id);
+    json_unsigned(json_key(json, "tid"), track->tid);
+    json_bool(json_key(json, "isMainThread"), shown->main);
+    json_c_text(json_key(json, "processType"), "default");
+    json_unsigned(json_key(json, "processStartupTime"), 0);
+    json_null(json_key(json, "processShutdownTime"));
+    json_unsigned(json_key(json, "registerTime"), 0);
+    json_null(json_key(json, "unregisterTime"));
+    firefox_put_nulls(json, "pausedRanges", 0);
+    json_bool(json_key(json, "showMarkersInTimeline"), true);
+    put_samples(json, firefox, thread);
+    put_markers(json, firefox, thread);
+    json_end(json);
 }
 
 /* --- counters ---------------------------------------------------------------------------------------- */
@@ -302,119 +289,153 @@ print_thread(FILE *out, struct firefox_profile *firefox, const struct shown *sho
  * counters: each sample is the difference from the one before. `display` is of later versions of the
  * format, which take it as it is; earlier profilers draw only memory. */
 static void
-print_counter(FILE *out, struct firefox_profile *firefox, const struct firefox_counter *counter,
-              const char *pid, uint32_t main_thread)
+put_display(struct json *json, const struct firefox_counter *counter, struct fxt_string name)
 {
-    struct fxt_string name = pool_string(firefox->pool, counter->name);
-    fputs("{\"name\":", out);
-    print_json(out, name);
-    fprintf(out, ",\"category\":\"%s\",\"description\":\"\",\"pid\":\"%s\",\"mainThreadIndex\":%" PRIu32,
-            counter->bytes ? "Memory" : "Ruby", pid, main_thread);
-    fputs(",\"display\":{\"graphType\":\"line-accumulated\",\"unit\":", out);
-    fprintf(out, "\"%s\",\"color\":\"%s\",\"markerSchemaLocation\":null,\"sortWeight\":20,\"label\":",
-            counter->bytes ? "bytes" : "", counter->bytes ? "orange" : "teal");
-    print_json(out, name);
-    fprintf(out,
-            ",\"tooltipRows\":[{\"type\":\"value\",\"source\":\"accumulated\",\"format\":{\"unit\":\"%s\"},"
-            "\"label\":\"at this time\"}]},\n\"samples\":{\"time\":[",
-            counter->bytes ? "bytes" : "number");
-    for (uint32_t i = 0; i < counter->count; i++) {
-        if (i > 0) putc(',', out);
-        print_time(out, firefox, counter->counts[i].ts_ns);
-    }
-    fputs("],\n\"count\":[", out);
-    for (uint32_t i = 0; i < counter->count; i++) {
-        double before = i > 0 ? counter->counts[i - 1].value : 0;
-        fprintf(out, "%s%.17g", i > 0 ? "," : "", counter->counts[i].value - before);
-    }
-    fprintf(out, "],\"length\":%" PRIu32 "}}", counter->count);
+    json_object(json);
+    json_texts(json, "graphType", "line-accumulated", "unit", counter->bytes ? "bytes" : "",
+               "color", counter->bytes ? "orange" : "teal");
+    json_null(json_key(json, "markerSchemaLocation"));
+    json_unsigned(json_key(json, "sortWeight"), 20);
+    json_text(json_key(json, "label"), name);
+    json_array(json_key(json, "tooltipRows"));
+    json_object(json);
+    json_texts(json, "type", "value", "source", "accumulated");
+    json_text_object(json_key(json, "format"), "unit", counter->bytes ? "bytes" : "number");
+    json_texts(json, "label", "at this time");
+    json_end(json);
+    json_end(json);
+    json_end(json);
 }
 
 static void
-print_counters(FILE *out, struct firefox_profile *firefox, const struct shown *shown, uint32_t count)
+put_counter(struct json *json, struct firefox_profile *firefox, const struct firefox_counter *counter,
+            const char *pid, uint32_t main_thread)
+{
+    struct fxt_string name = pool_string(firefox->pool, counter->name);
+    const struct firefox_count *counts = counter->counts;
+    json_object(json_line(json));
+    json_text(json_key(json, "name"), name);
+    json_texts(json, "category", counter->bytes ? "Memory" : "Ruby", "description", "", "pid", pid);
+    json_unsigned(json_key(json, "mainThreadIndex"), main_thread);
+    put_display(json_key(json, "display"), counter, name);
+    json_object(json_key(json_line(json), "samples"));
+    FIREFOX_COLUMN(json, "time", counter->count, put_time(json, firefox, counts[i].ts_ns));
+    FIREFOX_COLUMN(json_line(json), "count", counter->count,
+                   json_double(json, counts[i].value - (i > 0 ? counts[i - 1].value : 0), 17));
+    json_unsigned(json_key(json, "length"), counter->count);
+    json_end(json);
+    json_end(json);
+}
+
+static void
+put_counters(struct json *json, struct firefox_profile *firefox, const struct shown *shown, uint32_t count)
 {
     const struct row_table *counters = &firefox->counters.counters;
-    fputs("\"counters\":[", out);
+    json_array(json_key(json_line(json), "counters"));
     for (uint32_t i = 0; i < counters->count; i++) {
         const struct firefox_counter *counter = row_table_at(counters, i);
         uint32_t main = 0;
         while (main + 1 < count && !(shown[main].main && shown[main].process == counter->process)) main++;
         char pid[32];
         process_id(firefox, &shown[main], pid, sizeof pid);
-        fputs(i > 0 ? ",\n" : "\n", out);
-        print_counter(out, firefox, counter, pid, main);
+        put_counter(json, firefox, counter, pid, main);
     }
-    fputs("],\n", out);
+    json_end(json);
 }
 
 /* --- metadata ------------------------------------------------------------------------------------------ */
 
 static void
-print_field(FILE *out, const char *key, const char *label)
+put_field(struct json *json, struct fxt_string key, struct fxt_string label)
 {
-    fprintf(out, "{\"key\":\"%s\",\"label\":\"%s\",\"format\":\"string\"}", key, label);
+    json_object(json);
+    json_text(json_key(json, "key"), key);
+    json_text(json_key(json, "label"), label);
+    json_c_text(json_key(json, "format"), "string");
+    json_end(json);
 }
 
 static void
-print_schema(FILE *out, struct firefox_profile *firefox, uint32_t number)
+put_places(struct json *json)
 {
-    static const char display[] = "\"display\":[\"marker-chart\",\"marker-table\",\"timeline-overview\"]";
+    static const char *const places[] = {"marker-chart", "marker-table", "timeline-overview"};
+    FIREFOX_COLUMN(json, "display", sizeof places / sizeof *places, json_c_text(json, places[i]));
+}
+
+static void
+put_schema(struct json *json, struct firefox_profile *firefox, uint32_t number)
+{
+    static const char method_text[] = "{marker.data.method}";
     uint32_t category = firefox_schema_category(firefox, number);
-    bool method = category == STRING_BLOCKED || category == STRING_PREEMPTED, any = method;
-    fputs(",\n{\"name\":", out);
-    print_type(out, firefox, category);
+    bool method = category == STRING_BLOCKED || category == STRING_PREEMPTED;
+    json_object(json_line(json));
+    put_type(json_key(json, "name"), firefox, category);
     if (method) {
-        fputs(",\"tooltipLabel\":\"{marker.name}: {marker.data.method}\",\"tableLabel\":\"{marker.data.method}\","
-              "\"chartLabel\":\"{marker.data.method}\"", out);
+        json_textf(json_key(json, "tooltipLabel"), "{marker.name}: %s", method_text);
+        json_texts(json, "tableLabel", method_text, "chartLabel", method_text);
     }
-    fprintf(out, ",%s,\"fields\":[", display);
-    if (method) print_field(out, "method", "method");
-    if (category == STRING_BLOCKED) {
-        putc(',', out);
-        print_field(out, "woken_by", "woken by");
-    }
+    put_places(json);
+    json_array(json_key(json, "fields"));
+    if (method) put_field(json, text_of("method"), text_of("method"));
+    if (category == STRING_BLOCKED) put_field(json, text_of("woken_by"), text_of("woken by"));
     for (uint32_t i = 0; i < firefox->fields.count; i++) {
         const struct firefox_field *field = row_table_at(&firefox->fields, i);
         if (field->schema != number) continue;
-        fprintf(out, "%s{\"key\":", comma(&any));
-        firefox_print_arg_name(out, firefox->pool, field->name);
-        fputs(",\"label\":", out);
-        print_json(out, pool_string(firefox->pool, field->name));
-        fputs(",\"format\":\"string\"}", out);
+        struct fxt_string key = firefox_arg_name(firefox->pool, field->name);
+        put_field(json, key, pool_string(firefox->pool, field->name));
+        free((char *)key.ptr);
     }
-    fputs("]}", out);
+    json_end(json);
+    json_end(json);
 }
 
 static void
-print_meta(FILE *out, struct firefox_profile *firefox, uint32_t shown_count)
+put_category(struct json *json, const char *name, const char *color)
 {
+    json_object(json);
+    json_texts(json, "name", name, "color", color);
+    FIREFOX_COLUMN(json, "subcategories", 1, json_c_text(json, "Other"));
+    json_end(json);
+}
+
+static void
+put_meta(struct json *json, struct firefox_profile *firefox, uint32_t shown_count)
+{
+    static const struct {
+        const char *key;
+        unsigned number;
+    } numbers[] = {{"interval", 1}, {"startTime", 0}, {"processType", 0}, {"stackwalk", 1}, {"version", 31},
+                   {"preprocessedProfileVersion", FORMAT_VERSION}};
+    static const char *const true_members[] = {"symbolicated", "symbolicationNotSupported", "usesOnlyOneStackType",
+                                               "sourceCodeIsNotOnSearchfox", "keepProfileThreadOrder"};
+    static const char *const extension_columns[] = {"baseURL", "id", "name"};
     char *partial = fxt_parts_line(reader_parts(firefox->reader));
-    fputs("{\"meta\":{", out);
-    if (partial != NULL) fputs("\"partial\":", out), print_json(out, text_of(partial)), putc(',', out);
-    fprintf(out,
-            "\"interval\":1,\"startTime\":0,\"processType\":0,\"stackwalk\":1,\"version\":31,"
-            "\"preprocessedProfileVersion\":%d,\"product\":",
-            FORMAT_VERSION);
-    char *product = xformat("%s%s", partial != NULL ? "(partial) " : "",
-                            firefox->ruby == STRING_NONE ? "vm-trace" : pool_string(firefox->pool, firefox->ruby).ptr);
-    print_json(out, text_of(product));
-    free(product);
+    json_object(json_key(json, "meta"));
+    if (partial != NULL) json_c_text(json_key(json, "partial"), partial);
+    for (unsigned i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        json_unsigned(json_key(json, numbers[i].key), numbers[i].number);
+    json_textf(json_key(json, "product"), "%s%s", partial != NULL ? "(partial) " : "",
+               firefox->ruby == STRING_NONE ? "vm-trace" : pool_string(firefox->pool, firefox->ruby).ptr);
     free(partial);
-    fputs(",\"importedFrom\":\"vm-trace\",\"arguments\":", out);
-    print_json(out, pool_string(firefox->pool, firefox->command));
-    fputs(",\"symbolicated\":true,\"symbolicationNotSupported\":true,\"usesOnlyOneStackType\":true,"
-          "\"sourceCodeIsNotOnSearchfox\":true,\"keepProfileThreadOrder\":true,\"extensions\":{\"baseURL\":[],"
-          "\"id\":[],\"name\":[],\"length\":0},\n\"initialVisibleThreads\":[", out);
-    for (uint32_t i = 0; i < shown_count && i < VISIBLE_THREADS; i++) fprintf(out, "%s%" PRIu32, i > 0 ? "," : "", i);
-    fprintf(out, "],\"initialSelectedThreads\":[%s],\n\"categories\":[", shown_count > 0 ? "0" : "");
-    for (unsigned i = 0; i < FIREFOX_CATEGORIES; i++) {
-        fprintf(out, "%s{\"name\":\"%s\",\"color\":\"%s\",\"subcategories\":[\"Other\"]}", i > 0 ? "," : "",
-                categories[i].name, categories[i].color);
-    }
-    fputs("],\n\"markerSchema\":[{\"name\":\"" WAITING_TYPE "\",\"display\":[\"marker-chart\",\"marker-table\","
-          "\"timeline-overview\"],\"fields\":[]}", out);
-    for (uint32_t i = 0; i < firefox->schemas.count; i++) print_schema(out, firefox, i);
-    fputs("]},\n\"libs\":[],\n\"threads\":[", out);
+    json_c_text(json_key(json, "importedFrom"), "vm-trace");
+    json_text(json_key(json, "arguments"), pool_string(firefox->pool, firefox->command));
+    for (unsigned i = 0; i < sizeof true_members / sizeof *true_members; i++)
+        json_bool(json_key(json, true_members[i]), true);
+    firefox_put_empty_table(json, "extensions", 3, extension_columns);
+    uint32_t visible = shown_count < VISIBLE_THREADS ? shown_count : VISIBLE_THREADS;
+    FIREFOX_COLUMN(json_line(json), "initialVisibleThreads", visible, json_unsigned(json, i));
+    FIREFOX_COLUMN(json, "initialSelectedThreads", shown_count > 0 ? 1 : 0, json_unsigned(json, i));
+    FIREFOX_COLUMN(json_line(json), "categories", FIREFOX_CATEGORIES,
+                   put_category(json, categories[i].name, categories[i].color));
+    json_array(json_key(json_line(json), "markerSchema"));
+    json_object(json);
+    json_texts(json, "name", WAITING_TYPE);
+    put_places(json);
+    firefox_put_nulls(json, "fields", 0);
+    json_end(json);
+    for (uint32_t i = 0; i < firefox->schemas.count; i++) put_schema(json, firefox, i);
+    json_end(json);
+    json_end(json);
 }
 
 /* --- all ------------------------------------------------------------------------------------------- */
@@ -424,15 +445,15 @@ print_profile(FILE *out, struct firefox_profile *firefox)
 {
     uint32_t count;
     struct shown *shown = list_threads(firefox, &count);
-    print_meta(out, firefox, count);
-    for (uint32_t i = 0; i < count; i++) {
-        fputs(i > 0 ? ",\n" : "\n", out);
-        print_thread(out, firefox, &shown[i]);
-    }
-    fputs("],\n", out);
-    print_counters(out, firefox, shown, count);
-    firefox_print_shared(out, &firefox->stacks);
-    fputs("}\n", out);
+    struct json json = json_to(out);
+    json_object(&json);
+    put_meta(&json, firefox, count);
+    firefox_put_nulls(json_line(&json), "libs", 0);
+    FIREFOX_COLUMN(json_line(&json), "threads", count, put_thread(&json, firefox, &shown[i]));
+    put_counters(&json, firefox, shown, count);
+    firefox_put_shared(json_line(&json), &firefox->stacks);
+    json_end(&json);
+    putc('\n', out);
     free(shown);
 }
 

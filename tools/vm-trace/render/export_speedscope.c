@@ -1,31 +1,27 @@
 /* export_speedscope.c - see export.h */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/label.h"
-#include "base/escape.h"
+#include "base/json.h"
 #include "base/xalloc.h"
 #include "render/export.h"
 
 static void
-print_frame(FILE *out, struct pool *pool, const struct profile_node *node)
+put_frame(struct json *json, struct pool *pool, const struct profile_node *node)
 {
     struct fxt_string text = pool_string(pool, node->text);
     struct label_parts parts = node->reason ? (struct label_parts){.method = text} : label_parts(text);
-    fputs("{\"name\":", out);
-    print_json(out, parts.method);
-    if (parts.path.len > 0) {
-        fputs(",\"file\":", out);
-        print_json(out, parts.path);
-    }
-    if (parts.line > 0) fprintf(out, ",\"line\":%" PRId64, parts.line);
-    putc('}', out);
+    json_object(json_line(json));
+    json_text(json_key(json, "name"), parts.method);
+    if (parts.path.len > 0) json_text(json_key(json, "file"), parts.path);
+    if (parts.line > 0) json_integer(json_key(json, "line"), parts.line);
+    json_end(json);
 }
 
-/* Prints each distinct frame once. Fills in frame_of: node -> number of its frame. */
+/* Writes each distinct frame once. Fills in frame_of: node -> number of its frame. */
 static void
-print_frames(FILE *out, const struct profile *profile, uint32_t *frame_of)
+put_frames(struct json *json, const struct profile *profile, uint32_t *frame_of)
 {
     struct map frames = {0};
     for (uint32_t i = 1; i < profile->node_count; i++) {
@@ -34,19 +30,17 @@ print_frames(FILE *out, const struct profile *profile, uint32_t *frame_of)
         frame_of[i] = map_get(&frames, key);
         if (frame_of[i] != MAP_NONE) continue;
         frame_of[i] = (uint32_t)frames.used;
-        fputs(frames.used == 0 ? "\n" : ",\n", out);
-        print_frame(out, reader_pool(profile->reader), node);
+        put_frame(json, reader_pool(profile->reader), node);
         map_set(&frames, key, frame_of[i]);
     }
     map_free(&frames);
 }
 
 static void
-print_samples(FILE *out, const struct profile *profile, const uint32_t *frame_of)
+put_samples(struct json *json, const struct profile *profile, const uint32_t *frame_of)
 {
     uint32_t *stack = NULL;
     uint32_t depth, capacity = 0;
-    const char *before = "\n";
     for (uint32_t leaf = 1; leaf < profile->node_count; leaf++) {
         if (!profile_ends_at(&profile->nodes[leaf])) continue;
         depth = 0;
@@ -54,9 +48,9 @@ print_samples(FILE *out, const struct profile *profile, const uint32_t *frame_of
             make_room(stack, depth, capacity);
             stack[depth++] = frame_of[node];
         }
-        fprintf(out, "%s[", before);
-        while (depth-- > 0) fprintf(out, "%" PRIu32 "%s", stack[depth], depth > 0 ? "," : "]");
-        before = ",\n";
+        json_array(json_line(json));
+        while (depth-- > 0) json_unsigned(json, stack[depth]);
+        json_end(json);
     }
     free(stack);
 }
@@ -64,29 +58,38 @@ print_samples(FILE *out, const struct profile *profile, const uint32_t *frame_of
 void
 export_speedscope(FILE *out, const struct profile *profile, const char *name, bool events, const char *partial)
 {
-    char *text = xformat("%s%s", partial != NULL ? "(partial) " : "", name);
-    struct fxt_string title = text_of(text);
-    uint32_t *frame_of = xcalloc(profile->node_count, sizeof *frame_of);
-    fputs("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"exporter\":\"vm-trace\",", out);
-    if (partial != NULL) fputs("\"partial\":", out), print_json(out, text_of(partial)), putc(',', out);
-    fputs("\"name\":", out);
-    print_json(out, title);
-    fputs(",\n\"shared\":{\"frames\":[", out);
-    print_frames(out, profile, frame_of);
-    fputs("\n]},\n\"profiles\":[{\"type\":\"sampled\",\"name\":", out);
-    print_json(out, title);
+    char *title = xformat("%s%s", partial != NULL ? "(partial) " : "", name);
     const char *unit = profile_names[profile->kind].unit;
-    fprintf(out, ",\"unit\":\"%s\",\"startValue\":0,\"endValue\":%" PRIu64 ",\n\"samples\":[",
-            events || strcmp(unit, "count") == 0 ? "none" : unit, events ? profile->events : profile->count);
-    print_samples(out, profile, frame_of);
-    fputs("\n],\n\"weights\":[", out);
-    const char *before = "";
+    uint32_t *frame_of = xcalloc(profile->node_count, sizeof *frame_of);
+    struct json json = json_to(out);
+    json_object(&json);
+    json_texts(&json, "$schema", "https://www.speedscope.app/file-format-schema.json", "exporter", "vm-trace");
+    if (partial != NULL) json_texts(&json, "partial", partial);
+    json_texts(&json, "name", title);
+    json_object(json_key(json_line(&json), "shared"));
+    json_array(json_key(&json, "frames"));
+    put_frames(&json, profile, frame_of);
+    json_end(json_line(&json));
+    json_end(&json);
+    json_array(json_key(json_line(&json), "profiles"));
+    json_object(&json);
+    json_texts(&json, "type", "sampled", "name", title,
+               "unit", events || strcmp(unit, "count") == 0 ? "none" : unit);
+    json_unsigned(json_key(&json, "startValue"), 0);
+    json_unsigned(json_key(&json, "endValue"), events ? profile->events : profile->count);
+    json_array(json_key(json_line(&json), "samples"));
+    put_samples(&json, profile, frame_of);
+    json_end(json_line(&json));
+    json_array(json_key(json_line(&json), "weights"));
     for (uint32_t leaf = 1; leaf < profile->node_count; leaf++) {
         if (!profile_ends_at(&profile->nodes[leaf])) continue;
-        fprintf(out, "%s%" PRIu64, before, events ? profile->nodes[leaf].events : profile->nodes[leaf].count);
-        before = ",";
+        json_unsigned(&json, events ? profile->nodes[leaf].events : profile->nodes[leaf].count);
     }
-    fputs("]}]}\n", out);
+    json_end(&json);
+    json_end(&json);
+    json_end(&json);
+    json_end(&json);
+    putc('\n', out);
     free(frame_of);
-    free(text);
+    free(title);
 }

@@ -287,15 +287,13 @@ export_trace(struct tables_export *export, char *file)
 static long
 schema_of(const char *path)
 {
-    static const char key[] = "\"schema\":";
     char head[100] = "";
     FILE *file = fopen(path, "r");
     if (file == NULL) return TABLES_SCHEMA;
     size_t len = fread(head, 1, sizeof head - 1, file);
     fclose(file);
     head[len] = '\0';
-    const char *at = strstr(head, key);
-    return at == NULL ? 0 : strtol(at + sizeof key - 1, NULL, 10);
+    return json_number_in(head, "schema");
 }
 
 static enum status

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analysis/event_args.h"
-#include "base/escape.h"
+#include "base/json.h"
 #include "base/xalloc.h"
 #include "fxt/known_strings.h"
 #include "fxt/read_files.h"
@@ -42,23 +42,23 @@ is_frame(uint32_t name)
 
 #define ARG_PREFIX "arg_"
 
-void
-firefox_print_arg_name(FILE *out, const struct pool *pool, uint32_t name)
+struct fxt_string
+firefox_arg_name(const struct pool *pool, uint32_t name)
 {
     struct fxt_string text = pool_string(pool, name);
     size_t bytes = text.len + sizeof ARG_PREFIX;
     char *prefixed = xrealloc(NULL, bytes, 1);
     memcpy(prefixed, ARG_PREFIX, sizeof ARG_PREFIX - 1);
     memcpy(prefixed + sizeof ARG_PREFIX - 1, text.ptr, text.len);
-    print_json(out, (struct fxt_string){.ptr = prefixed, .len = (uint32_t)(bytes - 1)});
-    free(prefixed);
+    return (struct fxt_string){.ptr = prefixed, .len = (uint32_t)(bytes - 1)};
 }
 
-/* Returns the arguments that are no frames as members of a JSON object, each with a comma before it. */
+/* Returns the arguments that are no frames as members of a JSON object, for json_members. */
 static uint32_t
 args_of(struct firefox_profile *firefox, uint32_t schema, const struct fxt_event *event)
 {
     rewind(firefox->args);
+    struct json json = json_members_to(firefox->args);
     bool any = false;
     for (unsigned i = 0; i < event->arg_count; i++) {
         uint32_t name = pool_id(firefox->pool, event->args[i].name);
@@ -66,10 +66,9 @@ args_of(struct firefox_profile *firefox, uint32_t schema, const struct fxt_event
         const uint32_t key[2] = {schema, name};
         if (row_table_get(&firefox->fields, key) == NULL) continue;
         any = true;
-        putc(',', firefox->args);
-        firefox_print_arg_name(firefox->args, firefox->pool, name);
-        putc(':', firefox->args);
-        print_json(firefox->args, pool_string(firefox->pool, arg_text(firefox->pool, &event->args[i])));
+        struct fxt_string member = firefox_arg_name(firefox->pool, name);
+        json_text(json_key_text(&json, member), pool_string(firefox->pool, arg_text(firefox->pool, &event->args[i])));
+        free((char *)member.ptr);
     }
     if (!any) return STRING_NONE;
     long length = ftell(firefox->args);

@@ -102,8 +102,8 @@ void firefox_profile_finish(struct firefox_profile *firefox);
 uint32_t firefox_schema_category(const struct firefox_profile *firefox, uint32_t schema);
 /* The stack of a record, or FIREFOX_NO_STACK. */
 uint32_t firefox_record_stack(struct firefox_profile *firefox, const struct firefox_record *record);
-/* Prints the name of an argument as a member of a marker's data. The profiler gives some members a
+/* The name of an argument as a member of a marker's data; malloc'ed. The profiler gives some members a
  * meaning of its own, so the names have a prefix. */
-void firefox_print_arg_name(FILE *out, const struct pool *pool, uint32_t name);
+struct fxt_string firefox_arg_name(const struct pool *pool, uint32_t name);
 
 #endif

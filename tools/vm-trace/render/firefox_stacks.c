@@ -1,10 +1,8 @@
 /* firefox_stacks.c - see firefox_stacks.h */
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "analysis/label.h"
 #include "analysis/profile.h"
-#include "base/escape.h"
 #include "fxt/known_strings.h"
 #include "render/firefox_stacks.h"
 
@@ -156,80 +154,103 @@ firefox_event_stack(struct firefox_stacks *stacks, uint32_t caller, const struct
 
 /* --- output ------------------------------------------------------------------------------------------ */
 
-/* Prints `"name":[` and one element for each row by a function of the row. */
-#define PRINT_COLUMN(out, name, count, ...) \
-    do { \
-        fprintf(out, "\"%s\":[", name); \
-        for (uint32_t i = 0; i < (count); i++) { \
-            if (i > 0) putc(',', out); \
-            __VA_ARGS__; \
-        } \
-        fputs("],", out); \
-    } while (0)
-
 static void
-print_or_null(FILE *out, uint64_t number, bool null)
+put_or_null(struct json *json, uint64_t number, bool null)
 {
-    if (null) fputs("null", out);
-    else fprintf(out, "%" PRIu64, number);
-}
-
-static void
-print_constant(FILE *out, const char *name, uint32_t count, const char *value)
-{
-    PRINT_COLUMN(out, name, count, fputs(value, out));
+    if (null) json_null(json);
+    else json_unsigned(json, number);
 }
 
 void
-firefox_print_shared(FILE *out, const struct firefox_stacks *stacks)
+firefox_put_nulls(struct json *json, const char *name, uint32_t count)
 {
-    fputs("\"shared\":{\n\"stackTable\":{", out);
+    FIREFOX_COLUMN(json, name, count, json_null(json));
+}
+
+static void
+put_constant(struct json *json, const char *name, uint32_t count, int value)
+{
+    FIREFOX_COLUMN(json, name, count, json_integer(json, value));
+}
+
+static void
+begin_table(struct json *json, const char *name)
+{
+    json_object(json_key(json_line(json), name));
+}
+
+static void
+end_table(struct json *json, uint32_t length)
+{
+    json_unsigned(json_key(json, "length"), length);
+    json_end(json);
+}
+
+void
+firefox_put_empty_table(struct json *json, const char *name, unsigned column_count, const char *const *columns)
+{
+    json_object(json_key(json, name));
+    for (unsigned i = 0; i < column_count; i++) firefox_put_nulls(json, columns[i], 0);
+    end_table(json, 0);
+}
+
+void
+firefox_put_shared(struct json *json, const struct firefox_stacks *stacks)
+{
+    json_object(json_key(json, "shared"));
     const struct firefox_stack *rows = stacks->stacks.rows;
     uint32_t count = stacks->stacks.count;
-    PRINT_COLUMN(out, "frame", count, fprintf(out, "%" PRIu32, rows[i].frame));
-    PRINT_COLUMN(out, "prefix", count, print_or_null(out, rows[i].caller, rows[i].caller == FIREFOX_NO_STACK));
-    fprintf(out, "\"length\":%" PRIu32 "},\n\"frameTable\":{", count);
+    begin_table(json, "stackTable");
+    FIREFOX_COLUMN(json, "frame", count, json_unsigned(json, rows[i].frame));
+    FIREFOX_COLUMN(json, "prefix", count, put_or_null(json, rows[i].caller, rows[i].caller == FIREFOX_NO_STACK));
+    end_table(json, count);
 
     const struct firefox_frame *frames = stacks->frames.rows;
     count = stacks->frames.count;
-    print_constant(out, "address", count, "-1");
-    print_constant(out, "inlineDepth", count, "0");
-    PRINT_COLUMN(out, "category", count,
-                 print_or_null(out, frames[i].category, frames[i].category == FIREFOX_INHERIT));
-    PRINT_COLUMN(out, "subcategory", count, print_or_null(out, 0, frames[i].category == FIREFOX_INHERIT));
-    PRINT_COLUMN(out, "func", count, fprintf(out, "%" PRIu32, frames[i].func));
-    PRINT_COLUMN(out, "line", count, print_or_null(out, (uint64_t)frames[i].line, frames[i].line == 0));
-    static const char *const unused[] = {"nativeSymbol", "innerWindowID", "column"};
-    for (unsigned column = 0; column < sizeof unused / sizeof *unused; column++)
-        print_constant(out, unused[column], count, "null");
-    fprintf(out, "\"length\":%" PRIu32 "},\n\"funcTable\":{", count);
+    begin_table(json, "frameTable");
+    put_constant(json, "address", count, -1);
+    put_constant(json, "inlineDepth", count, 0);
+    FIREFOX_COLUMN(json, "category", count,
+                   put_or_null(json, frames[i].category, frames[i].category == FIREFOX_INHERIT));
+    FIREFOX_COLUMN(json, "subcategory", count, put_or_null(json, 0, frames[i].category == FIREFOX_INHERIT));
+    FIREFOX_COLUMN(json, "func", count, json_unsigned(json, frames[i].func));
+    FIREFOX_COLUMN(json, "line", count, put_or_null(json, (uint64_t)frames[i].line, frames[i].line == 0));
+    firefox_put_nulls(json, "nativeSymbol", count);
+    firefox_put_nulls(json, "innerWindowID", count);
+    firefox_put_nulls(json, "column", count);
+    end_table(json, count);
 
     const struct firefox_func *funcs = stacks->funcs.rows;
     count = stacks->funcs.count;
-    PRINT_COLUMN(out, "name", count, fprintf(out, "%" PRIu32, funcs[i].name));
-    print_constant(out, "isJS", count, "false");
-    print_constant(out, "relevantForJS", count, "false");
-    print_constant(out, "resource", count, "-1");
-    PRINT_COLUMN(out, "source", count, print_or_null(out, funcs[i].source, funcs[i].source == NO_SOURCE));
-    print_constant(out, "lineNumber", count, "null");
-    print_constant(out, "columnNumber", count, "null");
-    fprintf(out, "\"length\":%" PRIu32 "},\n", count);
+    begin_table(json, "funcTable");
+    FIREFOX_COLUMN(json, "name", count, json_unsigned(json, funcs[i].name));
+    FIREFOX_COLUMN(json, "isJS", count, json_bool(json, false));
+    FIREFOX_COLUMN(json, "relevantForJS", count, json_bool(json, false));
+    put_constant(json, "resource", count, -1);
+    FIREFOX_COLUMN(json, "source", count, put_or_null(json, funcs[i].source, funcs[i].source == NO_SOURCE));
+    firefox_put_nulls(json, "lineNumber", count);
+    firefox_put_nulls(json, "columnNumber", count);
+    end_table(json, count);
 
-    fputs("\"resourceTable\":{\"lib\":[],\"name\":[],\"host\":[],\"type\":[],\"length\":0},\n"
-          "\"nativeSymbols\":{\"libIndex\":[],\"address\":[],\"name\":[],\"functionSize\":[],\"length\":0},\n"
-          "\"sources\":{", out);
+    static const char *const resource_columns[] = {"lib", "name", "host", "type"};
+    static const char *const symbol_columns[] = {"libIndex", "address", "name", "functionSize"};
+    firefox_put_empty_table(json_line(json), "resourceTable", 4, resource_columns);
+    firefox_put_empty_table(json_line(json), "nativeSymbols", 4, symbol_columns);
+
     const struct firefox_source *sources = stacks->sources.rows;
     count = stacks->sources.count;
-    print_constant(out, "id", count, "null");
-    PRINT_COLUMN(out, "filename", count, fprintf(out, "%" PRIu32, sources[i].name));
-    print_constant(out, "startLine", count, "1");
-    print_constant(out, "startColumn", count, "1");
-    print_constant(out, "sourceMapURL", count, "null");
-    fprintf(out, "\"length\":%" PRIu32 "},\n\"stringArray\":[", count);
+    begin_table(json, "sources");
+    firefox_put_nulls(json, "id", count);
+    FIREFOX_COLUMN(json, "filename", count, json_unsigned(json, sources[i].name));
+    put_constant(json, "startLine", count, 1);
+    put_constant(json, "startColumn", count, 1);
+    firefox_put_nulls(json, "sourceMapURL", count);
+    end_table(json, count);
+
     const struct firefox_string *strings = stacks->strings.rows;
-    for (uint32_t i = 0; i < stacks->strings.count; i++) {
-        if (i > 0) fputs(",\n", out);
-        print_json(out, pool_string(stacks->pool, strings[i].text));
-    }
-    fputs("]}", out);
+    json_array(json_key(json_line(json), "stringArray"));
+    for (uint32_t i = 0; i < stacks->strings.count; i++)
+        json_text(i > 0 ? json_line(json) : json, pool_string(stacks->pool, strings[i].text));
+    json_end(json);
+    json_end(json);
 }

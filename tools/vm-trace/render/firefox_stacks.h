@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "analysis/frames.h"
+#include "base/json.h"
 #include "base/map.h"
 #include "base/row_table.h"
 #include "fxt/reader.h"
@@ -76,7 +77,20 @@ uint32_t firefox_event_stack(struct firefox_stacks *stacks, uint32_t caller, con
                              unsigned first);
 /* Returns `stack` with another stack below its outermost frame. */
 uint32_t firefox_stack_below(struct firefox_stacks *stacks, uint32_t root, uint32_t stack);
-/* Prints the member `shared`. No string may be added any more. */
-void firefox_print_shared(FILE *out, const struct firefox_stacks *stacks);
+/* Writes the member `shared`. No string may be added any more. */
+void firefox_put_shared(struct json *json, const struct firefox_stacks *stacks);
+
+void firefox_put_nulls(struct json *json, const char *name, uint32_t count);
+/* A table of the format without rows. */
+void firefox_put_empty_table(struct json *json, const char *name, unsigned column_count, const char *const *columns);
+
+/* A column of a table of the format: an array with one value for each row `i`, by a function of it. */
+#define FIREFOX_COLUMN(to, name, count, ...) \
+    do { \
+        struct json *column_ = (to); \
+        json_array(json_key(column_, (name))); \
+        for (uint32_t i = 0; i < (count); i++) __VA_ARGS__; \
+        json_end(column_); \
+    } while (0)
 
 #endif

@@ -1,13 +1,12 @@
 /* page.c - writes the page of `vm-trace html`: one file with the sums of the traces as JSON.
  *
  * The Makefile turns body.html, style.css and the scripts of render/page/ into C strings. The
- * scripts describe the JSON. Text of a trace reaches the page only through page_text.
+ * scripts describe the JSON. Text of a trace reaches the page only through its writer.
  */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/escape.h"
 #include "base/xalloc.h"
 #include "render/page.h"
 #include "render/page_advice.h"
@@ -90,20 +89,11 @@ static const char script[] =
     ;
 
 static void
-print_c_text(FILE *out, const char *text)
-{
-    page_text(out, text_of(text));
-}
-
-static void
 print_strings(struct page *page)
 {
-    fputs(",\n\"strings\":[", page->out);
-    for (uint32_t i = 0; i < page->string_count; i++) {
-        if (i > 0) putc(',', page->out);
-        page_text(page->out, pool_string(page->data->pool, page->strings[i]));
-    }
-    putc(']', page->out);
+    json_array(json_key(json_line(&page->json), "strings"));
+    for (uint32_t i = 0; i < page->string_count; i++) page_text(page, pool_string(page->data->pool, page->strings[i]));
+    json_end(&page->json);
 }
 
 /* --- exits ----------------------------------------------------------------------------------- */
@@ -127,21 +117,23 @@ static void
 print_rows(struct page *page)
 {
     const struct page_data *data = page->data;
-    fputs(",\n\"rows\":[", page->out);
+    struct json *json = &page->json;
+    json_array(json_key(json_line(json), "rows"));
     uint32_t first = page->bins.count + 1;
     page->bins.count += 3 * data->row_count;
     for (uint32_t i = 0; i < data->row_count; i++) {
         const struct page_row *row = &data->rows[i];
-        fprintf(page->out,
-                "%s\n[%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%" PRId64
-                ",%" PRId64 ",%" PRIu32,
-                i > 0 ? "," : "", page_string(page, row->category), page_string(page, row->reason),
-                page_string(page, row->frame), page_string(page, row->insn), page_string(page, row->outcome),
-                row->places, row->count, page_time(page, row->first_ns), page_time(page, row->last_ns), first + 3 * i);
-        if (data->timed) fprintf(page->out, ",%" PRIu64 ",%" PRIu64, row->lost_ns, row->lost_max_ns);
-        putc(']', page->out);
+        json_array(json_line(json));
+        json_numbers(json, page_string(page, row->category), page_string(page, row->reason),
+                     page_string(page, row->frame), page_string(page, row->insn), page_string(page, row->outcome),
+                     row->places, row->count);
+        json_integer(json, page_time(page, row->first_ns));
+        json_integer(json, page_time(page, row->last_ns));
+        json_unsigned(json, first + 3 * i);
+        if (data->timed) json_numbers(json, row->lost_ns, row->lost_max_ns);
+        json_end(json);
     }
-    putc(']', page->out);
+    json_end(json);
     add_numbers_of_rows(page, first);
 }
 
@@ -149,12 +141,15 @@ static void
 print_compiling(struct page *page)
 {
     const struct page_data *data = page->data;
-    fprintf(page->out,
-            ",\n\"compiling\":{\"compiles\":%" PRIu64 ",\"compile_ns\":%" PRIu64 ",\"invalidations\":%" PRIu64
-            ",\"ns\":%" PRIu32 ",\"invalidated\":%" PRIu32 "}",
-            data->compiles, data->compile_ns, data->invalidations,
-            page_bins_of(&page->bins, (struct series_key){.subject = SERIES_COMPILING}),
-            page_bins_of(&page->bins, (struct series_key){.subject = SERIES_INVALIDATION}));
+    struct json *json = &page->json;
+    json_object(json_key(json_line(json), "compiling"));
+    json_unsigned(json_key(json, "compiles"), data->compiles);
+    json_unsigned(json_key(json, "compile_ns"), data->compile_ns);
+    json_unsigned(json_key(json, "invalidations"), data->invalidations);
+    json_unsigned(json_key(json, "ns"), page_bins_of(&page->bins, (struct series_key){.subject = SERIES_COMPILING}));
+    json_unsigned(json_key(json, "invalidated"),
+                  page_bins_of(&page->bins, (struct series_key){.subject = SERIES_INVALIDATION}));
+    json_end(json);
 }
 
 /* --- stacks ------------------------------------------------------------------------------------ */
@@ -164,6 +159,7 @@ print_compiling(struct page *page)
 static void
 print_stacks(struct page *page, const struct profile *profile, const char *name, bool before)
 {
+    struct json *json = &page->json;
     uint32_t count = profile->node_count, left_out, shown = 0;
     uint64_t *totals = xcalloc(count, sizeof *totals);
     for (uint32_t i = count; i-- > 0;) {
@@ -172,17 +168,17 @@ print_stacks(struct page *page, const struct profile *profile, const char *name,
     }
     bool *chosen = page_nodes_shown(totals, count, &left_out);
     uint32_t *shown_as = xcalloc(count, sizeof *shown_as), first = page->bins.count + 1;
-    fprintf(page->out, ",\n\"%s_left_out\":%" PRIu32 ",\n\"%s\":[", name, left_out, name);
+    page_begin_nodes(page, name, left_out);
     for (uint32_t i = 0; i < count; i++) {
         const struct profile_node *node = &profile->nodes[i];
         shown_as[i] = chosen[i] ? shown++ : shown_as[node->parent];
         page_bins_add(&page->bins, first + shown_as[i], before, (struct series_key){.subject = SERIES_STACK, .a = i});
         if (!chosen[i]) continue;
-        fprintf(page->out, "%s[%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%d,%" PRIu32 "]", i > 0 ? "," : "",
-                shown_as[node->parent], page_string(page, node->text), totals[i], node->reason, first + shown_as[i]);
+        json_tuple(json, shown_as[node->parent], page_string(page, node->text), totals[i], node->reason,
+                   first + shown_as[i]);
     }
     page->bins.count += shown;
-    putc(']', page->out);
+    json_end(json);
     free(shown_as);
     free(chosen);
     free(totals);
@@ -190,14 +186,20 @@ print_stacks(struct page *page, const struct profile *profile, const char *name,
 
 /* --- head ---------------------------------------------------------------------------------------- */
 
+static const char *
+shown_name(const char *file)
+{
+    return strcmp(file, "-") == 0 ? "standard input" : file;
+}
+
 /* Where a process was recorded, if others have its pid: host and file. */
 static void
 print_place(struct page *page, const struct track_process *process, const char *file, bool shares_file)
 {
     struct fxt_string host = pool_string(page->data->pool, process->host);
-    char *text = xformat("%s%s%s", host.ptr, host.len > 0 ? ", " : "", strcmp(file, "-") == 0 ? "standard input" : file);
+    char *text = xformat("%s%s%s", host.ptr, host.len > 0 ? ", " : "", shown_name(file));
     char *longer = shares_file ? xformat("%s, recording %" PRIu32, text, process->recording) : NULL;
-    print_c_text(page->out, longer != NULL ? longer : text);
+    page_text(page, text_of(longer != NULL ? longer : text));
     free(longer);
     free(text);
 }
@@ -206,6 +208,7 @@ static void
 print_processes(struct page *page, char **files)
 {
     const struct thread_tracks *tracks = &page->data->over_time.tracks;
+    struct json *json = &page->json;
     struct map of_pid = {0}, of_file = {0}; /* -> how many */
     for (uint32_t i = 0; i < tracks->processes.count; i++) {
         const struct track_process *process = track_process(tracks, i);
@@ -216,79 +219,89 @@ print_processes(struct page *page, char **files)
             map_set(maps[k], keys[k], known == MAP_NONE ? 1 : known + 1);
         }
     }
-    fputs("],\n\"processes\":[", page->out);
+    json_array(json_key(json_line(json), "processes"));
     for (uint32_t i = 0; i < tracks->processes.count; i++) {
         const struct track_process *process = track_process(tracks, i);
         bool shares_file = map_get(&of_file, (uint64_t)process->pid << 32 | process->first_file) > 1;
-        fprintf(page->out, "%s[%" PRIu32 ",", i > 0 ? "," : "", process->pid);
+        json_array(json);
+        json_unsigned(json, process->pid);
         if (map_get(&of_pid, process->pid) > 1) print_place(page, process, files[process->first_file], shares_file);
-        else fputs("\"\"", page->out);
-        putc(']', page->out);
+        else json_c_text(json, "");
+        json_end(json);
     }
+    json_end(json);
     map_free(&of_pid);
     map_free(&of_file);
+}
+
+static void
+print_partial(struct page *page)
+{
+    struct page_data *data = page->data;
+    const struct fxt_parts *parts[2] = {reader_parts(data->reader),
+                                        data->before != NULL ? reader_parts(data->before->reader) : NULL};
+    json_array(json_key(json_line(&page->json), "partial"));
+    if (parts[0]->chosen != NULL) page_text(page, text_of(parts[0]->chosen));
+    for (unsigned side = 0; side < 2; side++) {
+        for (uint32_t i = 0; parts[side] != NULL && i < parts[side]->count; i++) {
+            const struct fxt_part *part = &parts[side]->list[i];
+            char *text = xformat("%s: %s", shown_name(part->path), part->text);
+            page_text(page, text_of(text));
+            free(text);
+        }
+    }
+    json_end(&page->json);
 }
 
 static void
 print_head(struct page *page, int file_count, char **files)
 {
     struct page_data *data = page->data;
-    FILE *out = page->out;
-    fprintf(out, "{\"stopped\":%s,\"cut\":%s,\n\"partial\":[", data->stopped ? "true" : "false",
-            data->cut ? "true" : "false");
-    const struct fxt_parts *parts[2] = {reader_parts(data->reader),
-                                        data->before != NULL ? reader_parts(data->before->reader) : NULL};
-    unsigned shown = 0;
-    if (parts[0]->chosen != NULL) print_c_text(out, parts[0]->chosen), shown++;
-    for (unsigned side = 0; side < 2; side++) {
-        for (uint32_t i = 0; parts[side] != NULL && i < parts[side]->count; i++, shown++) {
-            const struct fxt_part *part = &parts[side]->list[i];
-            char *text = xformat("%s: %s", strcmp(part->path, "-") == 0 ? "standard input" : part->path, part->text);
-            if (shown > 0) putc(',', out);
-            print_c_text(out, text);
-            free(text);
-        }
-    }
-    fputs("],\n\"files\":[", out);
-    for (int i = 0; i < file_count; i++) {
-        if (i > 0) putc(',', out);
-        print_c_text(out, strcmp(files[i], "-") == 0 ? "standard input" : files[i]);
-    }
+    struct json *json = &page->json;
+    json_bool(json_key(json, "stopped"), data->stopped);
+    json_bool(json_key(json, "cut"), data->cut);
+    print_partial(page);
+    json_array(json_key(json_line(json), "files"));
+    for (int i = 0; i < file_count; i++) page_text(page, text_of(shown_name(files[i])));
+    json_end(json);
     bool any = data->first_ns <= data->last_ns;
-    fprintf(out,
-            "],\n\"events\":%" PRIu64 ",\"exits\":%" PRIu64 ",\"fallbacks\":%" PRIu64 ",\"recorded\":%" PRIu64
-            ",\"lost\":%" PRIu64 ",\"exact_exits\":%" PRIu64 ",\"ours\":%s,\"summarized\":%s,\"first_ns\":%" PRId64
-            ",\"span_ns\":%" PRId64 ",\n\"settings\":[",
-            data->events, data->exits, data->fallbacks, data->recorded, data->lost, data->exact_exits,
-            data->has_settings ? "true" : "false", data->summarized ? "true" : "false", any ? data->first_ns : 0,
-            any ? data->last_ns - data->first_ns : 0);
-    for (unsigned i = 0; i < data->setting_count; i++) {
-        fprintf(out, "%s[%" PRIu32 ",%" PRIu32 "]", i > 0 ? "," : "", page_string(page, data->settings[i].name),
-                page_string(page, data->settings[i].value));
-    }
-    fputs("],\n\"losses\":[", out);
-    for (unsigned i = 0; i < data->loss_count; i++) {
-        fprintf(out, "%s[%" PRIu32 ",%" PRIu64 "]", i > 0 ? "," : "", page_string(page, data->losses[i].reason),
-                data->losses[i].events);
-    }
+    json_unsigned(json_key(json_line(json), "events"), data->events);
+    json_unsigned(json_key(json, "exits"), data->exits);
+    json_unsigned(json_key(json, "fallbacks"), data->fallbacks);
+    json_unsigned(json_key(json, "recorded"), data->recorded);
+    json_unsigned(json_key(json, "lost"), data->lost);
+    json_unsigned(json_key(json, "exact_exits"), data->exact_exits);
+    json_bool(json_key(json, "ours"), data->has_settings);
+    json_bool(json_key(json, "summarized"), data->summarized);
+    json_integer(json_key(json, "first_ns"), any ? data->first_ns : 0);
+    json_integer(json_key(json, "span_ns"), any ? data->last_ns - data->first_ns : 0);
+    json_array(json_key(json_line(json), "settings"));
+    for (unsigned i = 0; i < data->setting_count; i++)
+        json_tuple(json, page_string(page, data->settings[i].name), page_string(page, data->settings[i].value));
+    json_end(json);
+    json_array(json_key(json_line(json), "losses"));
+    for (unsigned i = 0; i < data->loss_count; i++)
+        json_tuple(json, page_string(page, data->losses[i].reason), data->losses[i].events);
+    json_end(json);
     print_processes(page, files);
-    fputs("],\n\"threads\":[", out);
+    json_array(json_key(json_line(json), "threads"));
     uint32_t threads = 0;
     for (uint32_t i = 0; i < data->threads.count; i++) {
         const struct thread *thread = &data->threads.list[i];
         if (thread->events == 0) continue; /* a native thread whose events all belong to Ruby threads */
         if (threads++ >= PAGE_ROWS_SHOWN) continue;
-        fprintf(out, "%s[%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu64 "]", threads > 1 ? "," : "", thread->process,
-                thread->tid, page_string(page, thread->name), thread->events);
+        json_tuple(json, thread->process, thread->tid, page_string(page, thread->name), thread->events);
     }
-    fprintf(out, "],\"thread_count\":%" PRIu32, threads);
+    json_end(json);
+    json_unsigned(json_key(json, "thread_count"), threads);
 }
 
 void
 print_page(FILE *out, struct page_data *data, struct page_sources *sources, int file_count, char **files)
 {
     const struct page_data *before = data->before;
-    struct page page = {.out = out, .data = data, .bins = {.series = &data->series}};
+    struct page page = {.json = json_to(out), .data = data, .bins = {.series = &data->series}};
+    page.json.in_html = true;
     page.bins.first_ns = data->first_ns, page.bins.last_ns = data->last_ns;
     if (before != NULL) page.bins.before = &data->before->series, page.bins.before_first_ns = before->first_ns;
     page.number_of = xcalloc(pool_size(data->pool), sizeof *page.number_of);
@@ -302,6 +315,7 @@ print_page(FILE *out, struct page_data *data, struct page_sources *sources, int 
     fputs("</style>\n</head>\n<body>\n", out);
     fputs(body, out);
     fputs("<script type=\"application/json\" id=\"data\">", out);
+    json_object(&page.json);
     print_head(&page, file_count, files);
     print_rows(&page);
     print_compiling(&page);
@@ -314,9 +328,10 @@ print_page(FILE *out, struct page_data *data, struct page_sources *sources, int 
     print_page_kernel(&page);
     print_page_samples(&page);
     if (sources != NULL) print_page_sources(&page, sources);
-    print_page_bins(out, &page.bins);
+    print_page_bins(&page.json, &page.bins);
     print_strings(&page);
-    fputs("}\n</script>\n", out);
+    json_end(&page.json);
+    fputs("\n</script>\n", out);
     if (data->calls.count > 0) {
         fputs("<script type=\"text/plain\" id=\"calls-data\">", out);
         print_page_call_slices(&page);

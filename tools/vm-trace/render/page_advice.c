@@ -1,5 +1,4 @@
 /* page_advice.c - see page_advice.h */
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "analysis/advice.h"
@@ -22,41 +21,39 @@ new_advice(const struct page *page, const struct page_row *row, unsigned char *s
 }
 
 static void
-print_texts(FILE *out, const struct advice *advice, const char *separator)
+print_texts(struct page *page, const struct advice *advice)
 {
-    fprintf(out, "%s\n[", separator);
-    page_text(out, text_of(advice->meaning));
-    putc(',', out);
-    page_text(out, text_of(advice->cause));
-    putc(',', out);
-    page_text(out, text_of(advice->help));
-    putc(']', out);
+    json_array(json_line(&page->json));
+    page_text(page, text_of(advice->meaning));
+    page_text(page, text_of(advice->cause));
+    page_text(page, text_of(advice->help));
+    json_end(&page->json);
 }
 
 void
 print_page_advice(struct page *page)
 {
     const struct page_data *data = page->data;
-    FILE *out = page->out;
+    struct json *json = &page->json;
     unsigned char *seen = xcalloc(pool_size(data->pool), 1);
     uint32_t *number_of = xcalloc(advice_count(), sizeof *number_of), count = 0;
-    fputs(",\n\"advised\":[", out);
-    for (uint32_t i = 0, printed = 0; i < data->row_count; i++) {
+    json_array(json_key(json_line(json), "advised"));
+    for (uint32_t i = 0; i < data->row_count; i++) {
         const struct page_row *row = &data->rows[i];
         const struct advice *advice = new_advice(page, row, seen);
         if (advice == NULL) continue;
         uint32_t *number = &number_of[advice - advice_at(0)];
         if (*number == 0) *number = ++count;
-        fprintf(out, "%s[%" PRIu32 ",%d,%" PRIu32 "]", printed++ > 0 ? "," : "", page_string(page, row->reason),
-                row->category == STRING_FALLBACK, *number - 1);
+        json_tuple(json, page_string(page, row->reason), row->category == STRING_FALLBACK, *number - 1);
     }
-    fputs("],\n\"advice\":[", out);
+    json_end(json);
+    json_array(json_key(json_line(json), "advice"));
     for (uint32_t number = 1; number <= count; number++) {
         for (size_t i = 0; i < advice_count(); i++) {
-            if (number_of[i] == number) print_texts(out, advice_at(i), number > 1 ? "," : "");
+            if (number_of[i] == number) print_texts(page, advice_at(i));
         }
     }
-    putc(']', out);
+    json_end(json);
     free(number_of);
     free(seen);
 }

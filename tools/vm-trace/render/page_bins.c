@@ -1,5 +1,4 @@
 /* page_bins.c - see page_bins.h */
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/xalloc.h"
@@ -189,24 +188,27 @@ packed_bytes(const struct binned *binned)
 }
 
 void
-print_page_bins(FILE *out, struct page_bins *bins)
+print_page_bins(struct json *json, struct page_bins *bins)
 {
     struct binned binned = gather_cells(bins);
     if (binned.count > 0) qsort(binned.cells, binned.count, sizeof *binned.cells, by_number_and_bin);
     join_cells(&binned);
     while (packed_bytes(&binned) > PAGE_BINS_BYTES_MAX && binned.first < binned.last) widen(&binned);
     bool any = binned.count > 0;
-    fprintf(out, ",\n\"bins\":{\"width_ns\":%" PRIu64 ",\"start_ns\":%" PRId64 ",\"count\":%" PRId64
-            ",\"uncounted\":%" PRIu64 ",\"numbers\":%" PRIu32 ",\"packed\":\"",
-            any ? UINT64_C(1) << binned.shift : 1,
-            any ? (int64_t)(((uint64_t)binned.first << binned.shift) - (uint64_t)bins->first_ns) : 0,
-            any ? binned.last - binned.first + 1 : 0,
-            bins->series->uncounted, bins->count);
+    json_object(json_key(json_line(json), "bins"));
+    json_unsigned(json_key(json, "width_ns"), any ? UINT64_C(1) << binned.shift : 1);
+    json_integer(json_key(json, "start_ns"),
+                 any ? (int64_t)(((uint64_t)binned.first << binned.shift) - (uint64_t)bins->first_ns) : 0);
+    json_integer(json_key(json, "count"), any ? binned.last - binned.first + 1 : 0);
+    json_unsigned(json_key(json, "uncounted"), bins->series->uncounted);
+    json_unsigned(json_key(json, "numbers"), bins->count);
+    json_begin_plain(json_key(json, "packed"));
     struct packed_numbers *packed = xcalloc(1, sizeof *packed);
-    packed_begin(packed, out, PACKED_PLAIN);
+    packed_begin(packed, json->out, PACKED_PLAIN);
     pack(packed, &binned, bins->count);
     packed_end(packed);
-    fputs("\"}", out);
+    json_end_plain(json);
+    json_end(json);
     free(packed);
     free(binned.cells);
 }

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "analysis/page_series.h"
+#include "base/json.h"
 
 enum { PAGE_BINS_BYTES_MAX = 2 * 1024 * 1024 }; /* of numbers, in base64 a third more; beyond, bins are merged */
 
@@ -32,7 +33,7 @@ void page_bins_add(struct page_bins *bins, uint32_t number, bool before, struct 
 /* Returns a new number for a key, or 0 if nothing is under it. */
 uint32_t page_bins_of(struct page_bins *bins, struct series_key key);
 /* Prints members of a JSON object, each after a comma. */
-void print_page_bins(FILE *out, struct page_bins *bins);
+void print_page_bins(struct json *json, struct page_bins *bins);
 void page_bins_free(struct page_bins *bins);
 
 #endif

@@ -1,5 +1,4 @@
 /* page_calls.c - see page_calls.h. page/calls.js describes the format. */
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/xalloc.h"
@@ -24,8 +23,8 @@ static void
 print_method(struct page *page, uint32_t number, uint32_t name, const struct call_totals *totals)
 {
     page->method_of[name] = number + 1;
-    fprintf(page->out, "%s[%" PRIu32 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]", number > 0 ? ",\n" : "",
-            page_string(page, name), totals->calls, totals->total_ns, call_own_ns(totals->own_ns), totals->max_ns);
+    json_tuple(number > 0 ? json_line(&page->json) : &page->json, page_string(page, name), totals->calls,
+               totals->total_ns, call_own_ns(totals->own_ns), totals->max_ns);
 }
 
 /* Slices without a row have sums of 0: there were too many rows. */
@@ -34,7 +33,7 @@ print_methods(struct page *page, const struct row_table *rows)
 {
     const struct call_slices *calls = &page->data->calls;
     uint32_t count = rows->count;
-    fputs("],\n\"methods\":[", page->out);
+    json_array(json_key(json_line(&page->json), "methods"));
     for (uint32_t i = 0; i < count; i++) {
         const struct call_row *row = row_table_at(rows, i);
         print_method(page, i, row->name, &row->totals);
@@ -43,12 +42,14 @@ print_methods(struct page *page, const struct row_table *rows)
         const struct call_totals none = {0};
         if (page->method_of[calls->slices[i].name] == 0) print_method(page, count++, calls->slices[i].name, &none);
     }
+    json_end(&page->json);
 }
 
 void
 print_page_calls(struct page *page)
 {
     const struct call_slices *calls = &page->data->calls;
+    struct json *json = &page->json;
     if (calls->count == 0) return;
     struct row_table rows = calls_group(&calls->sums, false);
     row_table_sort(&rows, by_own_time, NULL);
@@ -59,19 +60,23 @@ print_page_calls(struct page *page)
     }
     uint32_t extras = 0;
     for (uint32_t i = 0; i < calls->count; i++) extras += calls->slices[i].extra != NO_CALL_EXTRA;
-    fprintf(page->out,
-            ",\n\"calls\":{\"recorded\":%" PRIu64 ",\"slices\":%" PRIu32 ",\"extras\":%" PRIu32
-            ",\"unrecorded\":%" PRIu64 ",\"misfits\":%" PRIu64 ",\n\"tracks\":[",
-            all.calls, calls->count, extras, all.left_out, calls->misfits);
+    json_object(json_key(json_line(json), "calls"));
+    json_unsigned(json_key(json, "recorded"), all.calls);
+    json_unsigned(json_key(json, "slices"), calls->count);
+    json_unsigned(json_key(json, "extras"), extras);
+    json_unsigned(json_key(json, "unrecorded"), all.left_out);
+    json_unsigned(json_key(json, "misfits"), calls->misfits);
+    json_array(json_key(json_line(json), "tracks"));
     for (uint32_t i = 0; i < calls->tracks.count; i++) {
         const struct slice_track *track = row_table_at(&calls->tracks, i);
         const struct thread *thread = threads_get(&page->data->threads, track->process, track->tid);
-        fprintf(page->out, "%s[%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 "]", i > 0 ? "," : "", track->process,
-                track->tid, page_string(page, thread != NULL ? thread->name : STRING_NONE), track->calls);
+        json_tuple(json, track->process, track->tid, page_string(page, thread != NULL ? thread->name : STRING_NONE),
+                   track->calls);
     }
+    json_end(json);
     print_methods(page, &rows);
     row_table_free(&rows);
-    fputs("]}", page->out);
+    json_end(json);
 }
 
 /* --- slices -------------------------------------------------------------------------------------- */
@@ -81,7 +86,7 @@ print_page_call_slices(struct page *page)
 {
     const struct call_slices *calls = &page->data->calls;
     struct packed_numbers *packed = xcalloc(1, sizeof *packed);
-    packed_begin(packed, page->out, PACKED_ZLIB);
+    packed_begin(packed, page->json.out, PACKED_ZLIB);
     int64_t begin_ns = 0;
     for (uint32_t i = 0; i < calls->count; i++) {
         const struct call_slice *slice = &calls->slices[i];

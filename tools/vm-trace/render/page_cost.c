@@ -1,7 +1,5 @@
 /* page_cost.c - see page_cost.h. page/cost.js describes the JSON. */
-#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "render/code_text.h"
 #include "render/cost_text.h"
@@ -51,50 +49,56 @@ cost_of(const struct page_data *data)
     return cost;
 }
 
-/* All texts are the tool's own: they need no escapes. */
 static void
 print_sentences(struct page *page, const struct cost *cost)
 {
     char sentence[COST_TEXT], advice[COST_TEXT], others[COST_TEXT];
-    fprintf(page->out, ",\n\"cost\":{\"exact\":%s,\"sentence\":\"%s\",\"advice\":\"%s\",\"others\":\"%s\"}",
-            page->data->lost_exact ? "true" : "false", cost_sentence(sentence, cost), cost_advice(advice, cost),
-            cost_others(others, cost));
-    fputs(",\n\"states\":[", page->out);
-    const char *separator = "";
+    struct json *json = &page->json;
+    json_object(json_key(json_line(json), "cost"));
+    json_bool(json_key(json, "exact"), page->data->lost_exact);
+    json_texts(json, "sentence", cost_sentence(sentence, cost), "advice", cost_advice(advice, cost),
+               "others", cost_others(others, cost));
+    json_end(json);
+    json_array(json_key(json_line(json), "states"));
     for (unsigned state = 0; state < EXECUTION_UNSEEN; state++) {
         if (cost->ns[state] == 0) continue;
-        fprintf(page->out, "%s[\"%s\",%" PRIu64 ",%d]", separator, execution_state_names[state].meaning,
-                cost->ns[state], state < EXECUTION_RUNNING_STATES);
-        separator = ",";
+        json_array(json);
+        json_c_text(json, execution_state_names[state].meaning);
+        json_numbers(json, cost->ns[state], state < EXECUTION_RUNNING_STATES);
+        json_end(json);
     }
-    putc(']', page->out);
+    json_end(json);
 }
 
 /* What became of its code, or else why there was none. */
 static void
-print_why(const struct page *page, const struct execution_iseq *iseq)
+print_why(struct page *page, const struct execution_iseq *iseq)
 {
     char text[CODE_TEXT];
     const struct page_data *data = page->data;
     bool known = *code_text(text, &data->history, data->pool, iseq, data->first_ns) != '\0';
-    struct fxt_string code = {.ptr = text, .len = strlen(text)};
-    page_text(page->out, known ? code : pool_string(data->pool, iseq->why));
+    page_text(page, known ? text_of(text) : pool_string(data->pool, iseq->why));
 }
 
 static void
 print_interpreted(struct page *page)
 {
     const struct row_table *iseqs = &page->data->execution.sums.iseqs;
-    fputs(",\n\"interpreted\":[", page->out);
+    struct json *json = &page->json;
+    json_array(json_key(json_line(json), "interpreted"));
     for (uint32_t i = 0; i < iseqs->count && i < ISEQS_SHOWN; i++) {
         const struct execution_iseq *iseq = row_table_at(iseqs, i);
-        fprintf(page->out, "%s[%" PRIu32 ",", i > 0 ? "," : "", page_string(page, iseq->iseq));
+        json_array(json);
+        json_unsigned(json, page_string(page, iseq->iseq));
         print_why(page, iseq);
-        fprintf(page->out, ",%" PRIu64 ",%" PRIu64 ",%" PRId64 ",%" PRId64 "]", iseq->calls, iseq->interpreted_ns,
-                page_time(page, iseq->first_ns), page_time(page, iseq->last_ns));
+        json_numbers(json, iseq->calls, iseq->interpreted_ns);
+        json_integer(json, page_time(page, iseq->first_ns));
+        json_integer(json, page_time(page, iseq->last_ns));
+        json_end(json);
     }
-    uint32_t left_out = iseqs->count > ISEQS_SHOWN ? iseqs->count - ISEQS_SHOWN : 0;
-    fprintf(page->out, "],\n\"interpreted_left_out\":%" PRIu32, left_out);
+    json_end(json);
+    json_unsigned(json_key(json_line(json), "interpreted_left_out"),
+                  iseqs->count > ISEQS_SHOWN ? iseqs->count - ISEQS_SHOWN : 0);
 }
 
 /* Slices of one track: name, begin, length, why, place, one after the other. */
@@ -103,22 +107,27 @@ print_slices(struct page *page)
 {
     struct page_data *data = page->data;
     const struct page_execution *execution = &data->execution;
-    fprintf(page->out, ",\n\"slices_left_out\":%" PRIu64 ",\n\"slices\":[", execution->left_out);
+    struct json *json = &page->json;
+    json_unsigned(json_key(json_line(json), "slices_left_out"), execution->left_out);
+    json_array(json_key(json_line(json), "slices"));
     for (uint32_t i = 0, end; i < execution->slice_count; i = end) {
         const struct page_execution_track *track = row_table_at(&execution->tracks, execution->slices[i].track);
         const struct thread *thread = threads_get(&data->threads, track->process, track->tid);
-        fprintf(page->out, "%s\n[%" PRIu32 ",%" PRIu32 ",[", i > 0 ? "," : "", track->process,
-                page_string(page, thread != NULL ? thread->name : STRING_NONE));
+        json_array(json_line(json));
+        json_numbers(json, track->process, page_string(page, thread != NULL ? thread->name : STRING_NONE));
+        json_array(json);
         uint32_t number = execution->slices[i].track;
         for (end = i; end < execution->slice_count && execution->slices[end].track == number; end++) {
             const struct page_slice *slice = &execution->slices[end];
-            fprintf(page->out, "%s%" PRIu32 ",%" PRId64 ",%" PRId64 ",%" PRIu32 ",%" PRIu32, end > i ? "," : "",
-                    page_string(page, slice->name), page_time(page, slice->from_ns), slice->to_ns - slice->from_ns,
-                    page_string(page, slice->why), page_string(page, slice->place));
+            json_unsigned(json, page_string(page, slice->name));
+            json_integer(json, page_time(page, slice->from_ns));
+            json_integer(json, slice->to_ns - slice->from_ns);
+            json_numbers(json, page_string(page, slice->why), page_string(page, slice->place));
         }
-        fputs("]]", page->out);
+        json_end(json);
+        json_end(json);
     }
-    putc(']', page->out);
+    json_end(json);
 }
 
 void

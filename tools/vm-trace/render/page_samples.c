@@ -1,5 +1,4 @@
 /* page_samples.c - see page_samples.h. page/samples.js describes the JSON. */
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/xalloc.h"
@@ -32,13 +31,6 @@ times_of_frames(const struct time_samples *samples, uint64_t *totals)
     return times;
 }
 
-static void
-print_times(FILE *out, const struct frame_times *times)
-{
-    for (unsigned state = 0; state < TIME_SAMPLE_STATES; state++)
-        fprintf(out, "%s%" PRIu64, state > 0 ? "," : "", times->ns[state]);
-}
-
 /* Gives each shown node a number for each state: of the samples that ended there, or below it at nodes that are not
  * shown. */
 static void
@@ -56,23 +48,25 @@ add_numbers(struct page *page, const struct time_samples *samples, const uint32_
 static void
 print_nodes(struct page *page, const struct time_samples *samples, const char *name, bool before)
 {
+    struct json *json = &page->json;
     const struct profile *profile = samples->profile;
     uint32_t count = profile->node_count, left_out, shown = 0;
     uint64_t *totals = xcalloc(count, sizeof *totals);
     struct frame_times *times = times_of_frames(samples, totals);
     bool *chosen = page_nodes_shown(totals, count, &left_out);
     uint32_t *shown_as = xcalloc(count, sizeof *shown_as), first = page->bins.count + 1;
-    fprintf(page->out, ",\n\"%s_left_out\":%" PRIu32 ",\n\"%s\":[", name, left_out, name);
+    page_begin_nodes(page, name, left_out);
     for (uint32_t i = 0; i < count; i++) {
         shown_as[i] = chosen[i] ? shown++ : shown_as[profile->nodes[i].parent];
         if (!chosen[i]) continue;
-        fprintf(page->out, "%s[%" PRIu32 ",%" PRIu32 ",", i > 0 ? "," : "", shown_as[profile->nodes[i].parent],
-                page_string(page, profile->nodes[i].text));
-        print_times(page->out, &times[i]);
-        fprintf(page->out, ",%" PRIu32 "]", first + shown_as[i] * TIME_SAMPLE_STATES);
+        json_array(json);
+        json_numbers(json, shown_as[profile->nodes[i].parent], page_string(page, profile->nodes[i].text));
+        json_all_numbers(json, times[i].ns, TIME_SAMPLE_STATES);
+        json_unsigned(json, first + shown_as[i] * TIME_SAMPLE_STATES);
+        json_end(json);
     }
     page->bins.count += shown * TIME_SAMPLE_STATES;
-    putc(']', page->out);
+    json_end(json);
     add_numbers(page, samples, shown_as, first, before);
     free(shown_as);
     free(chosen);
@@ -86,11 +80,12 @@ print_page_samples(struct page *page)
     const struct time_samples *samples = &page->data->samples;
     const struct page_data *before = page->data->before;
     if (samples->profile->events == 0) return;
-    fputs(",\n\"sample_states\":[", page->out);
-    for (unsigned state = 0; state < TIME_SAMPLE_STATES; state++)
-        fprintf(page->out, "%s\"%s\"", state > 0 ? "," : "", time_sample_titles[state]);
-    fprintf(page->out, "],\n\"sampled_cpu\":%s,\"sampled_each_ns\":%" PRIu64, samples->cpu ? "true" : "false",
-            samples->period_ns);
+    struct json *json = &page->json;
+    json_array(json_key(json_line(json), "sample_states"));
+    for (unsigned state = 0; state < TIME_SAMPLE_STATES; state++) json_c_text(json, time_sample_titles[state]);
+    json_end(json);
+    json_bool(json_key(json_line(json), "sampled_cpu"), samples->cpu);
+    json_unsigned(json_key(json, "sampled_each_ns"), samples->period_ns);
     print_nodes(page, samples, "sampled", false);
     if (before != NULL) print_nodes(page, &before->samples, "before_sampled", true);
 }

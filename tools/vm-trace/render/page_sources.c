@@ -1,5 +1,4 @@
 /* page_sources.c - see page_sources.h. page/sources.js describes the JSON. */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,9 +8,9 @@
 #include "render/page_sources.h"
 
 static void
-print_cost(FILE *out, const struct annotated_cost *cost)
+print_cost(struct json *json, const struct annotated_cost *cost)
 {
-    fprintf(out, "%" PRIu64 ",%" PRIu64 ",%" PRIu64, cost->lost_ns, cost->exits, cost->fallbacks);
+    json_numbers(json, cost->lost_ns, cost->exits, cost->fallbacks);
 }
 
 /* number_of: of each reason, by its number in the annotation; the next one is of its lost time. */
@@ -19,18 +18,20 @@ static void
 print_reasons(struct page *page, const struct annotation *annotation, const struct annotated_line *line,
               uint32_t *number_of)
 {
+    struct json *json = &page->json;
     uint32_t count, first = annotation_reasons(annotation, line->path, line->line, &count);
-    putc('[', page->out);
+    json_array(json);
     for (uint32_t i = 0; i < count; i++) {
         const struct annotated_reason *reason = row_table_at(&annotation->reasons, first + i);
-        fprintf(page->out, "%s[%" PRIu32 ",%" PRIu32 ",", i > 0 ? "," : "", page_string(page, reason->reason),
-                page_string(page, reason->insn));
-        print_cost(page->out, &reason->cost);
+        json_array(json);
+        json_numbers(json, page_string(page, reason->reason), page_string(page, reason->insn));
+        print_cost(json, &reason->cost);
         number_of[reason->number] = page_bins_number(&page->bins);
         page_bins_number(&page->bins);
-        fprintf(page->out, ",%" PRIu32 "]", number_of[reason->number]);
+        json_unsigned(json, number_of[reason->number]);
+        json_end(json);
     }
-    putc(']', page->out);
+    json_end(json);
 }
 
 static void
@@ -47,17 +48,18 @@ add_numbers(struct page *page, const struct page_sources *sources, const uint32_
 static void
 print_costly_lines(struct page *page, const struct annotation *annotation, uint32_t path, uint32_t *number_of)
 {
+    struct json *json = &page->json;
     uint32_t count, first = annotation_lines(annotation, path, &count);
-    putc('[', page->out);
+    json_array(json);
     for (uint32_t i = 0; i < count; i++) {
         const struct annotated_line *line = row_table_at(&annotation->lines, first + i);
-        fprintf(page->out, "%s[%" PRIu32 ",", i > 0 ? "," : "", line->line);
-        print_cost(page->out, &line->cost);
-        putc(',', page->out);
+        json_array(json);
+        json_unsigned(json, line->line);
+        print_cost(json, &line->cost);
         print_reasons(page, annotation, line, number_of);
-        putc(']', page->out);
+        json_end(json);
     }
-    putc(']', page->out);
+    json_end(json);
 }
 
 static size_t
@@ -69,16 +71,15 @@ bytes_of(const struct source_file *source)
 }
 
 static void
-print_text(FILE *out, const struct source_file *source)
+print_text(struct page *page, const struct source_file *source)
 {
-    putc('[', out);
+    json_array(&page->json);
     for (uint32_t i = 0; i < source->line_count; i++) {
         struct fxt_string wide = source_line_wide(source->lines[i]);
-        if (i > 0) putc(',', out);
-        page_text(out, wide);
+        page_text(page, wide);
         free((char *)wide.ptr);
     }
-    putc(']', out);
+    json_end(&page->json);
 }
 
 /* Whether a file is there, and not in the folder: a trace may name any file that can be read. */
@@ -96,9 +97,10 @@ void
 print_page_sources(struct page *page, struct page_sources *sources)
 {
     const struct annotation *annotation = &sources->annotation;
+    struct json *json = &page->json;
     size_t bytes = 0;
     uint32_t listed = 0, lines = 0, *number_of = xcalloc((size_t)annotation->reasons.count + 1, sizeof *number_of);
-    fputs(",\n\"sources\":[", page->out);
+    json_array(json_key(json_line(json), "sources"));
     for (; listed < annotation->files.count && listed < PAGE_ROWS_SHOWN; listed++) {
         const struct annotated_file *file = row_table_at(&annotation->files, listed);
         const char *path = file->path == STRING_NONE ? "" : pool_string(page->data->pool, file->path).ptr;
@@ -117,18 +119,17 @@ print_page_sources(struct page *page, struct page_sources *sources)
             bytes += source_bytes;
         }
         sources->shown += source.line_count > 0;
-        fprintf(page->out, "%s\n[%" PRIu32 ",", listed > 0 ? "," : "", page_string(page, file->path));
-        page_text(page->out, text_of(note != NULL ? note : ""));
-        putc(',', page->out);
-        print_cost(page->out, &file->cost);
-        putc(',', page->out);
-        print_text(page->out, &source);
-        putc(',', page->out);
+        json_array(json_line(json));
+        json_unsigned(json, page_string(page, file->path));
+        page_text(page, text_of(note != NULL ? note : ""));
+        print_cost(json, &file->cost);
+        print_text(page, &source);
         print_costly_lines(page, annotation, file->path, number_of);
-        putc(']', page->out);
+        json_end(json);
         source_file_free(&source);
     }
-    fprintf(page->out, "],\n\"sources_left_out\":%" PRIu32, annotation->files.count - listed);
+    json_end(json);
+    json_unsigned(json_key(json_line(json), "sources_left_out"), annotation->files.count - listed);
     add_numbers(page, sources, number_of);
     free(number_of);
 }

@@ -1,5 +1,8 @@
 /* page_strings.c - see page_strings.h */
+#include <stdlib.h>
+
 #include "base/escape.h"
+#include "base/xalloc.h"
 #include "render/page_strings.h"
 
 enum { TEXT_BYTES_MAX = 600 };
@@ -21,14 +24,17 @@ page_time(const struct page *page, int64_t ns)
 }
 
 void
-page_text(FILE *out, struct fxt_string text)
+page_text(struct page *page, struct fxt_string text)
 {
     char escaped[TEXT_BYTES_MAX];
-    putc('"', out);
-    for (const char *at = escape_into(escaped, sizeof escaped, text); *at != '\0'; at++) {
-        if (*at == '"' || *at == '\\') fprintf(out, "\\%c", *at);
-        else if (*at == '<') fputs("\\u003c", out);
-        else putc(*at, out);
-    }
-    putc('"', out);
+    json_c_text(&page->json, escape_into(escaped, sizeof escaped, text));
+}
+
+void
+page_begin_nodes(struct page *page, const char *name, uint32_t left_out)
+{
+    char *key = xformat("%s_left_out", name);
+    json_unsigned(json_key(json_line(&page->json), key), left_out);
+    json_array(json_key(json_line(&page->json), name));
+    free(key);
 }

@@ -30,7 +30,7 @@ static void
 add_parts(const struct view *view, const char *title, unsigned count, const char parts[PARTS][PART_BYTES])
 {
     char line[PARTS * PART_BYTES] = "";
-    size_t room = display_columns() - HEAD_BYTES, bytes = 0;
+    size_t room = display_columns(stdout) - HEAD_BYTES, bytes = 0;
     for (unsigned i = 0; i < count; i++) {
         size_t comma = i + 1 < count;
         if (bytes > 0 && bytes + 2 + strlen(parts[i]) + comma > room) {
@@ -181,8 +181,8 @@ static void
 add_threads(const struct view *view, const struct report_live *live)
 {
     enum { WIDE = 80, NARROW = 60 };
-    bool one_process = view->report->processes.count == 1 && display_columns() < WIDE;
-    bool narrow = display_columns() < NARROW;
+    bool one_process = view->report->processes.count == 1 && display_columns(stdout) < WIDE;
+    bool narrow = display_columns(stdout) < NARROW;
     const struct column columns[] = {
         {"running", "running", COLUMN_SHARE},
         {"gc", "GC", COLUMN_SHARE},

@@ -1,6 +1,5 @@
 /* sql_output.c - see sql_output.h */
 #ifdef HAVE_SQLITE3
-#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/escape.h"
+#include "base/json.h"
 #include "base/xalloc.h"
 #include "render/display.h"
 #include "render/sql_output.h"
@@ -69,45 +69,34 @@ print_csv_rows(sqlite3_stmt *statement, const char *partial)
 /* --- JSON --------------------------------------------------------------------------------------- */
 
 static void
-print_json_value(sqlite3_stmt *statement, int column)
+put_json_value(struct json *json, sqlite3_stmt *statement, int column)
 {
     switch (sqlite3_column_type(statement, column)) {
-      case SQLITE_INTEGER: printf("%lld", (long long)sqlite3_column_int64(statement, column)); break;
-      case SQLITE_FLOAT: { /* JSON has no infinity or NaN */
-        double real = sqlite3_column_double(statement, column);
-        printf(isfinite(real) ? "%.17g" : "\"%f\"", real);
-        break;
-      }
-      case SQLITE_NULL: fputs("null", stdout); break;
-      default: print_json(stdout, value_text(statement, column));
+      case SQLITE_INTEGER: json_integer(json, sqlite3_column_int64(statement, column)); break;
+      case SQLITE_FLOAT: json_double(json, sqlite3_column_double(statement, column), 17); break;
+      case SQLITE_NULL: json_null(json); break;
+      default: json_text(json, value_text(statement, column));
     }
 }
 
 static int
 print_json_array(sqlite3_stmt *statement, const char *partial)
 {
-    const char *separator = "";
-    putchar('[');
+    struct json json = json_to(stdout);
+    json_array(&json);
     int step;
     while ((step = sqlite3_step(statement)) == SQLITE_ROW) {
-        printf("%s\n{", separator);
-        for (int i = 0; i < sqlite3_column_count(statement); i++) {
-            if (i > 0) putchar(',');
-            print_json(stdout, name_of(statement, i));
-            putchar(':');
-            print_json_value(statement, i);
-        }
-        if (partial != NULL) fputs(",\"partial\":", stdout), print_json(stdout, text_of(partial));
-        putchar('}');
-        separator = ",";
+        json_object(json_line(&json));
+        for (int i = 0; i < sqlite3_column_count(statement); i++)
+            put_json_value(json_key_text(&json, name_of(statement, i)), statement, i);
+        if (partial != NULL) json_texts(&json, "partial", partial);
+        json_end(&json);
         partial = NULL;
     }
-    if (partial != NULL) { /* a row of its own: that there are none may be due to what is missing */
-        fputs("\n{\"partial\":", stdout);
-        print_json(stdout, text_of(partial));
-        putchar('}');
-    }
-    puts("\n]");
+    if (partial != NULL) /* a row of its own: that there are none may be due to what is missing */
+        json_text_object(json_line(&json), "partial", partial);
+    json_end(json_line(&json));
+    putchar('\n');
     return step;
 }
 
@@ -134,7 +123,7 @@ cell_of(struct fxt_string text)
 static void
 print_line(const struct grid *grid, struct text_cell *cells)
 {
-    text_columns_print(grid->columns, grid->column_count, 0, cells);
+    text_columns_print(stdout, grid->columns, grid->column_count, 0, cells);
     for (unsigned i = 0; i < grid->column_count; i++) free((char *)cells[i].text);
 }
 

@@ -27,9 +27,10 @@ arguments(const struct tables_events *events, struct rows *rows, const struct fx
 {
     char *text = NULL;
     size_t len = 0;
-    FILE *stream = events->with_arguments && event->arg_count > 0 ? open_memstream(&text, &len) : NULL;
-    if (stream != NULL) {
-        print_event_args(stream, event);
+    if (events->with_arguments && event->arg_count > 0) {
+        FILE *stream = xmemstream(&text, &len);
+        struct json json = json_to(stream);
+        json_event_args(&json, event);
         fclose(stream);
     }
     rows_text(rows, (struct fxt_string){.ptr = len > 0 ? text : "", .len = (uint32_t)len});

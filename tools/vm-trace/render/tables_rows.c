@@ -9,7 +9,7 @@ struct rows
 rows_new(struct row_spool *spool, enum rows_format format, enum table_id table)
 {
     return (struct rows){
-        .spool = spool, .out = spool->text, .format = format, .columns = table_schemas[table].columns};
+        .spool = spool, .out = spool->text, .json = json_to(spool->text), .format = format, .columns = table_schemas[table].columns};
 }
 
 void
@@ -24,9 +24,8 @@ static void
 next_column(struct rows *rows, enum table_type type)
 {
     if (rows->next->name == NULL || rows->next->type != type) abort(); /* of a caller */
-    bool first = rows->next == rows->columns;
-    if (rows->format == ROWS_CSV) fputs(first ? "" : ",", rows->out);
-    else fprintf(rows->out, "%s\"%s\":", first ? "{" : ",", rows->next->name);
+    if (rows->format == ROWS_CSV) fputs(rows->next == rows->columns ? "" : ",", rows->out);
+    else json_key(&rows->json, rows->next->name);
     rows->next++;
 }
 
@@ -34,6 +33,7 @@ void
 rows_begin(struct rows *rows, struct fxt_string process)
 {
     rows->next = rows->columns;
+    if (rows->format == ROWS_NDJSON) json_object(&rows->json);
     rows_integer(rows, TABLES_SCHEMA);
     rows_text(rows, process);
 }
@@ -42,14 +42,16 @@ void
 rows_text(struct rows *rows, struct fxt_string text)
 {
     next_column(rows, TABLE_TEXT);
-    (rows->format == ROWS_CSV ? print_csv_data : print_json)(rows->out, text);
+    if (rows->format == ROWS_CSV) print_csv_data(rows->out, text);
+    else json_text(&rows->json, text);
 }
 
 void
 rows_integer(struct rows *rows, int64_t number)
 {
     next_column(rows, TABLE_INTEGER);
-    fprintf(rows->out, "%" PRId64, number);
+    if (rows->format == ROWS_CSV) fprintf(rows->out, "%" PRId64, number);
+    else json_integer(&rows->json, number);
 }
 
 /* Neither format has infinity or NaN. */
@@ -57,7 +59,9 @@ void
 rows_real(struct rows *rows, double number)
 {
     next_column(rows, TABLE_REAL);
-    fprintf(rows->out, "%.17g", isfinite(number) ? number : 0.0);
+    if (!isfinite(number)) number = 0;
+    if (rows->format == ROWS_CSV) fprintf(rows->out, "%.17g", number);
+    else json_double(&rows->json, number, 17);
 }
 
 void
@@ -71,6 +75,7 @@ void
 rows_end(struct rows *rows)
 {
     if (rows->next->name != NULL) abort(); /* of a caller */
-    fputs(rows->format == ROWS_CSV ? "\n" : "}\n", rows->out);
+    if (rows->format == ROWS_NDJSON) json_end(&rows->json);
+    putc('\n', rows->out);
     row_spool_add(rows->spool, &rows->rows);
 }

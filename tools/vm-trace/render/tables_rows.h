@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 #include "analysis/trace_host.h"
-#include "base/pool.h"
+#include "base/json.h"
 #include "render/row_spool.h"
 #include "render/tables_schema.h"
 
@@ -20,6 +20,7 @@ enum rows_format { ROWS_CSV, ROWS_NDJSON };
 struct rows {
     struct row_spool *spool; /* the caller's */
     FILE *out;               /* of it */
+    struct json json;        /* on it */
     struct spooled rows;
     enum rows_format format;
     const struct table_column *columns;

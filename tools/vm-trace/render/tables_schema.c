@@ -1,7 +1,7 @@
 /* tables_schema.c - see tables_schema.h */
 #include <stddef.h>
 
-#include "base/escape.h"
+#include "base/json.h"
 #include "render/tables_schema.h"
 
 const char *const table_type_names[] = {"text", "integer", "real"};
@@ -175,28 +175,34 @@ const struct table_schema table_schemas[TABLES] = {
 };
 
 static void
-print_column(FILE *out, const struct table_column *column)
+put_name_and_meaning(struct json *json, const char *name, const char *type, const char *meaning)
 {
-    fputs("    {\"name\": ", out);
-    print_json(out, text_of(column->name));
-    fprintf(out, ", \"type\": \"%s\", \"meaning\": ", table_type_names[column->type]);
-    print_json(out, text_of(column->meaning));
-    putc('}', out);
+    json_object(json);
+    json_c_text(json_key(json, "name"), name);
+    if (type != NULL) json_c_text(json_key(json, "type"), type);
+    json_c_text(json_key(json, "meaning"), meaning);
 }
 
 void
 tables_schema_print(FILE *out)
 {
-    fprintf(out, "{\n \"schema\": %d,\n \"tables\": [\n", TABLES_SCHEMA);
+    struct json json = json_to(out);
+    json_object(&json);
+    json_integer(json_key(json_line_indented(&json, 1), "schema"), TABLES_SCHEMA);
+    json_array(json_key(json_line_indented(&json, 1), "tables"));
     for (int i = 0; i < TABLES; i++) {
-        fprintf(out, "  {\"name\": \"%s\", \"meaning\": ", table_schemas[i].name);
-        print_json(out, text_of(table_schemas[i].meaning));
-        fputs(", \"columns\": [\n", out);
-        for (const struct table_column *column = table_schemas[i].columns; column->name != NULL; column++) {
-            print_column(out, column);
-            fputs(column[1].name != NULL ? ",\n" : "\n", out);
+        const struct table_schema *table = &table_schemas[i];
+        put_name_and_meaning(json_line_indented(&json, 2), table->name, NULL, table->meaning);
+        json_array(json_key(&json, "columns"));
+        for (const struct table_column *column = table->columns; column->name != NULL; column++) {
+            put_name_and_meaning(json_line_indented(&json, 4), column->name, table_type_names[column->type],
+                                 column->meaning);
+            json_end(&json);
         }
-        fputs(i + 1 < TABLES ? "  ]},\n" : "  ]}\n", out);
+        json_end(json_line_indented(&json, 2));
+        json_end(&json);
     }
-    fputs(" ]\n}\n", out);
+    json_end(json_line_indented(&json, 1));
+    json_end(json_line(&json));
+    putc('\n', out);
 }

@@ -1,10 +1,9 @@
 /* text_columns.c - see text_columns.h */
-#include <stdio.h>
-
 #include "render/text_columns.h"
 
 void
-text_columns_print(const struct text_column *columns, unsigned count, unsigned indent, const struct text_cell *cells)
+text_columns_print(FILE *out, const struct text_column *columns, unsigned count, unsigned indent,
+                   const struct text_cell *cells)
 {
     unsigned blanks = indent;
     for (unsigned i = 0; i < count; i++) {
@@ -13,8 +12,8 @@ text_columns_print(const struct text_column *columns, unsigned count, unsigned i
         unsigned pad = columns[i].width > cell->width ? columns[i].width - cell->width : 0;
         if (cell->width > 0) {
             bool styled = cell->style != STYLE_PLAIN;
-            printf("%*s%s%s%s", (int)(blanks + (cell->right ? pad : 0)), "", styled ? style(cell->style) : "",
-                   cell->text, styled ? style(STYLE_PLAIN) : "");
+            fprintf(out, "%*s%s%s%s", (int)(blanks + (cell->right ? pad : 0)), "",
+                    styled ? style(out, cell->style) : "", cell->text, styled ? style(out, STYLE_PLAIN) : "");
             blanks = cell->right ? 0 : pad;
         }
         else {
@@ -22,5 +21,5 @@ text_columns_print(const struct text_column *columns, unsigned count, unsigned i
         }
         blanks += TEXT_COLUMN_GAP;
     }
-    putchar('\n');
+    putc('\n', out);
 }

@@ -19,8 +19,8 @@ struct text_cell {
     enum style style;
 };
 
-/* Prints a row and a line end on standard output, without blanks at the end of the line. */
-void text_columns_print(const struct text_column *columns, unsigned count, unsigned indent,
+/* Prints a row and a line end, without blanks at the end of the line. */
+void text_columns_print(FILE *out, const struct text_column *columns, unsigned count, unsigned indent,
                         const struct text_cell *cells);
 
 #endif

@@ -58,7 +58,7 @@ print_annotated(const struct annotated_view *view, struct document *document)
     struct document tables = {.title = document->title};
     document_partial(&tables, reader_parts(view->report->reader));
     annotated_tables(view, &tables);
-    bool printed = document_print(&tables, format, table_id);
+    bool printed = document_print(stdout, &tables, format, table_id);
     document_free(&tables);
     return printed ? STATUS_FINE : STATUS_USAGE;
 }

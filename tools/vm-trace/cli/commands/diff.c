@@ -8,7 +8,6 @@
 
 #include "analysis/deploys.h"
 #include "base/escape.h"
-#include "base/redirect.h"
 #include "base/xalloc.h"
 #include "cli/command.h"
 #include "cli/folders.h"
@@ -197,7 +196,7 @@ check_limits(const struct diff *diff, const struct diff_streams *streams, struct
         if (exits ? isinf(fail_over_percent) : sum_limits[number].text == NULL) continue;
         struct limit_result *result = &results[count++];
         size_t bytes;
-        FILE *out = open_memstream(&result->message, &bytes);
+        FILE *out = xmemstream(&result->message, &bytes);
         if (exits) check_exits(out, diff);
         else check_sum(out, streams, diff, (enum diff_sum)number);
         fclose(out);
@@ -206,7 +205,6 @@ check_limits(const struct diff *diff, const struct diff_streams *streams, struct
     return count;
 }
 
-/* Writes a file with what `print` prints on standard output. */
 static enum status
 write_file(const char *path, const struct diff *diff, const struct diff_streams *streams,
            const struct limit_result *results, uint32_t count)
@@ -225,9 +223,7 @@ write_file(const char *path, const struct diff *diff, const struct diff_streams 
         struct document document = {0};
         document_partial(&document, reader_parts(diff->report->reader));
         diff_comment_document(diff, streams, results, count, &document);
-        int kept = redirect(stdout, fileno(out));
-        document_print_markdown(&document);
-        restore(stdout, kept);
+        document_print_markdown(out, &document);
         document_free(&document);
     }
     bool failed = ferror(out) != 0;
@@ -302,7 +298,7 @@ compare(struct report *report, uint32_t first_side, const char *const names[SIDE
     document_partial(&document, reader_parts(report->reader));
     diff_document(&diff, &document, top);
     diff_streams_document(&streams, &diff, &document, top);
-    if (!document_print(&document, format, table)) status = STATUS_USAGE;
+    if (!document_print(stdout, &document, format, table)) status = STATUS_USAGE;
     status = worse(status, report_limits(&diff, &streams));
     document_free(&document);
     diff_streams_free(&streams);

@@ -1,13 +1,13 @@
 /* dump.c - `vm-trace dump`: prints each event as one line of JSON, in the order of the file. */
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "analysis/thread_table.h"
-#include "base/escape.h"
+#include "base/json.h"
 #include "cli/command.h"
 #include "render/event_json.h"
 
 struct dump {
+    struct json json;
     struct reader *reader;
     struct threads threads;
 };
@@ -16,23 +16,25 @@ static void
 dump_event(void *context, const struct fxt_event *event)
 {
     struct dump *dump = context;
-    printf("{\"ts\":%" PRId64, event->ts_ns);
-    if (event->type == FXT_EVENT_DURATION_COMPLETE) printf(",\"dur\":%" PRId64, event->end_ns - event->ts_ns);
-    printf(",\"ph\":\"%c\"", event_phase(event->type));
-    if (event->type == FXT_EVENT_COUNTER || event->type >= FXT_EVENT_ASYNC_BEGIN) printf(",\"id\":%" PRIu64, event->id);
-    fputs(",\"cat\":", stdout);
-    print_json(stdout, event->category);
-    fputs(",\"name\":", stdout);
-    print_json(stdout, event->name);
-    printf(",\"pid\":%" PRIu32 ",\"tid\":%" PRIu32, event->pid, event->tid);
+    struct json *json = &dump->json;
+    json_object(json);
+    json_integer(json_key(json, "ts"), event->ts_ns);
+    if (event->type == FXT_EVENT_DURATION_COMPLETE) json_integer(json_key(json, "dur"), event->end_ns - event->ts_ns);
+    json_c_text(json_key(json, "ph"), event_phase(event->type));
+    if (event->type == FXT_EVENT_COUNTER || event->type >= FXT_EVENT_ASYNC_BEGIN)
+        json_unsigned(json_key(json, "id"), event->id);
+    json_text(json_key(json, "cat"), event->category);
+    json_text(json_key(json, "name"), event->name);
+    json_unsigned(json_key(json, "pid"), event->pid);
+    json_unsigned(json_key(json, "tid"), event->tid);
     const struct thread *thread = threads_get(&dump->threads, event->pid, event->tid);
-    if (thread != NULL && thread->name != STRING_NONE) {
-        fputs(",\"thread\":", stdout);
-        print_json(stdout, pool_string(reader_pool(dump->reader), thread->name));
-    }
-    printf(",\"provider\":%" PRIu32 ",\"offset\":%" PRIu64 ",\"args\":", event->provider, event->offset);
-    print_event_args(stdout, event);
-    fputs("}\n", stdout);
+    if (thread != NULL && thread->name != STRING_NONE)
+        json_text(json_key(json, "thread"), pool_string(reader_pool(dump->reader), thread->name));
+    json_unsigned(json_key(json, "provider"), event->provider);
+    json_unsigned(json_key(json, "offset"), event->offset);
+    json_event_args(json_key(json, "args"), event);
+    json_end(json);
+    putchar('\n');
 }
 
 static void
@@ -45,7 +47,7 @@ dump_object(void *context, const struct fxt_object *object)
 static enum status
 dump_file(const struct options *options, const char *file)
 {
-    struct dump dump = {.reader = reader_new(options->memory_bytes)};
+    struct dump dump = {.json = json_to(stdout), .reader = reader_new(options->memory_bytes)};
     struct fault_report faults = fault_report_new(file, options->max_faults);
     struct fxt_visitor visitor = {.context = &dump, .event = dump_event, .object = dump_object};
     enum status status = STATUS_CANNOT_READ;

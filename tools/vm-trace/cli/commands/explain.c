@@ -94,8 +94,8 @@ run(const struct options *options, int argument_count, char **arguments)
     struct document document = {.title = text_of("Reasons of JITs")};
     struct table *people = advice_table_chosen(&document, chosen);
     if (argument_count == 0 && format == FORMAT_TEXT && table_id == NULL) print_all();
-    else if (any && format == FORMAT_TEXT && table_id == NULL) document_prose_text(people);
-    else if (any && !document_print(&document, format, table_id)) status = worse(status, STATUS_USAGE);
+    else if (any && format == FORMAT_TEXT && table_id == NULL) document_prose_text(stdout, people);
+    else if (any && !document_print(stdout, &document, format, table_id)) status = worse(status, STATUS_USAGE);
     document_free(&document);
     free(chosen);
     return worse(status, finish_output());

@@ -354,7 +354,7 @@ run(const struct options *options, int argument_count, char **arguments)
         struct document document = {.title = text_of(arguments[0])};
         document_partial(&document, reader_parts(history.reader));
         if (!fill_document(&history, &document)) status = worse(status, print_no_match(&history));
-        else if (!document_print(&document, format, table)) status = worse(status, STATUS_USAGE);
+        else if (!document_print(stdout, &document, format, table)) status = worse(status, STATUS_USAGE);
         document_free(&document);
     }
     if (history.uncounted + history.versions.uncounted > 0) {

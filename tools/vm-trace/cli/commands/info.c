@@ -17,7 +17,7 @@ run(const struct options *options, int file_count, char **files)
         document_partial(&document, reader_parts(report->reader));
         report_head(report, &document);
         report_contents(report, &document, options->top);
-        if (!document_print(&document, format, table)) status = worse(status, STATUS_USAGE);
+        if (!document_print(stdout, &document, format, table)) status = worse(status, STATUS_USAGE);
         document_free(&document);
     }
     report_free(report);

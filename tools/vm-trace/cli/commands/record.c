@@ -13,7 +13,6 @@
 #include "base/clock.h"
 #include "base/escape.h"
 #include "base/nearest.h"
-#include "base/redirect.h"
 #include "base/xalloc.h"
 #include "cli/child.h"
 #include "cli/command.h"
@@ -46,9 +45,7 @@ write_index(struct document *document)
     char *path = xformat("%s/" FOLDER_INDEX, folder.path);
     FILE *index = fopen(path, "wx");
     if (index != NULL) {
-        int kept = redirect(stdout, fileno(index));
-        document_print(document, FORMAT_CSV, "processes");
-        restore(stdout, kept);
+        document_print(index, document, FORMAT_CSV, "processes");
         fclose(index);
     }
     else {
@@ -68,6 +65,16 @@ any_jit(const struct report *report)
     return false;
 }
 
+/* Standard output is the program's. Through a stream of its own, because stderr has no buffer. */
+static void
+print_report(const struct document *document)
+{
+    FILE *out = fdopen(dup(STDERR_FILENO), "w");
+    if (out == NULL) return;
+    document_print_text(out, document);
+    fclose(out);
+}
+
 /* Returns whether there is a report: no trace may be readable. */
 static bool
 print_top(const struct options *options, int count, char **traces)
@@ -83,9 +90,7 @@ print_top(const struct options *options, int count, char **traces)
         report_cost(report, &document);
         report_head(report, &document);
         report_top(report, &document, options->top);
-        int kept = redirect(stdout, STDERR_FILENO); /* standard output is the program's */
-        if (!quiet) document_print_text(&document);
-        restore(stdout, kept);
+        if (!quiet) print_report(&document);
         write_index(&document);
         if (!quiet && !any_jit(report))
             fputs("\nNo JIT was on, so there are no exits: ruby --yjit or --zjit turns one on.\n", stderr);

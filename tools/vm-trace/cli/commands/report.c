@@ -40,7 +40,7 @@ run(const struct options *options, int file_count, char **files)
         report_fold(report, &document);
         if (advice) advice_table_report(report, &document, options->top);
         status = worse(status, trace_filter_check("report", report));
-        if (!document_print(&document, format, table)) status = worse(status, STATUS_USAGE);
+        if (!document_print(stdout, &document, format, table)) status = worse(status, STATUS_USAGE);
         document_free(&document);
     }
     report_free(report);

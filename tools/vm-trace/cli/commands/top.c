@@ -71,7 +71,7 @@ refresh(const struct options *options)
     top.report = NULL;
     /* Messages would tear the screen. Faults of traces that are being written are none; why there is no trace is
      * shown. */
-    struct redirected errors = redirect_to_text(stderr);
+    struct redirected errors = redirect_errors();
     int trace_count = live_source_traces(&top.source, (double)window_ns / 1e9, &traces);
     for (int tries = 0; trace_count > 0 && tries < 2; tries++) {
         if (top.report != NULL) report_free(top.report);
@@ -97,16 +97,18 @@ render_tables(const char *name, unsigned each)
 {
     char seconds[64];
     snprintf(seconds, sizeof seconds, ": the last %.1f s", top.seconds);
-    unsigned columns = display_columns(), room = columns - (unsigned)strlen(seconds);
+    unsigned columns = display_columns(stdout), room = columns - (unsigned)strlen(seconds);
     char *fit = display_fit(name, room);
     struct document document = {.title = document_text(&document, "%s%s", fit, seconds)};
     const struct report_live live = {.seconds = top.seconds, .rows = each, .by_count = by_count, .search = top.search};
     const struct fxt_parts *parts = reader_parts(top.report->reader);
     if (fxt_parts_stopped(parts)) document_partial(&document, parts); /* faults of traces being written are none */
     report_live(top.report, &document, &live);
-    struct redirected output = redirect_to_text(stdout);
-    document_print_text(&document);
-    char *text = redirected_text(&output);
+    char *text;
+    size_t bytes;
+    FILE *out = xmemstream(&text, &bytes);
+    document_print_text(out, &document);
+    fclose(out);
     document_free(&document);
     free(fit);
     return text;
