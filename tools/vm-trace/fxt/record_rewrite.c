@@ -9,9 +9,8 @@
 
 enum {
     PACKET_DEPTH = 5, /* Trace, TracePacket, TracePacketDefaults, StackSampleDefaults, CounterDescriptor */
-    MOST_VARINT = 10,
     /* A message inside is written behind the longest length that it can have. */
-    ROOM = FXT_RECORD_MAX_WORDS * FXT_WORD_BYTES + FXT_WORD_BYTES + PACKET_DEPTH * MOST_VARINT,
+    ROOM = FXT_RECORD_MAX_WORDS * FXT_WORD_BYTES + FXT_WORD_BYTES + PACKET_DEPTH * PROTO_VARINT_MAX,
     TEXTS_MAX = 2 + 2 * FXT_ARGS_MAX, /* of a record */
 };
 
@@ -385,14 +384,6 @@ static const struct message_field packet_fields[] = {
     MESSAGE(PACKET_STACK_SAMPLE, sample_fields), LAST};
 static const struct message_field trace_fields[] = {MESSAGE(TRACE_PACKET, packet_fields), LAST};
 
-static uint8_t *
-put_varint(uint8_t *to, uint64_t value)
-{
-    for (; value >= 0x80; value >>= 7) *to++ = (uint8_t)(value | 0x80);
-    *to++ = (uint8_t)value;
-    return to;
-}
-
 static bool
 only_numbers(struct proto numbers)
 {
@@ -421,7 +412,7 @@ rewrite_message(struct rewrite *rewrite, struct proto message, const struct mess
             to += message.at - from;
             continue;
         }
-        uint8_t *start = put_varint(to, (uint64_t)field.number << 3 | PROTO_BYTES), *end = start + MOST_VARINT;
+        uint8_t *start = proto_put_tag(to, field.number, PROTO_BYTES), *end = start + PROTO_VARINT_MAX;
         if (known->content == FIELD_MESSAGE) {
             end = rewrite_message(rewrite, field.message, known->inside, end);
         }
@@ -436,9 +427,9 @@ rewrite_message(struct rewrite *rewrite, struct proto message, const struct mess
             memcpy(end, text.ptr, text.len);
             end += text.len;
         }
-        size_t bytes = (size_t)(end - start) - MOST_VARINT;
-        uint8_t *content = put_varint(start, bytes);
-        memmove(content, start + MOST_VARINT, bytes);
+        size_t bytes = (size_t)(end - start) - PROTO_VARINT_MAX;
+        uint8_t *content = proto_put_varint(start, bytes);
+        memmove(content, start + PROTO_VARINT_MAX, bytes);
         to = content + bytes;
     }
     rewrite->damaged |= message.damaged;

@@ -1,9 +1,8 @@
 /* export_pprof.c - see export.h
  *
  * The numbers of messages and fields are those of
- * https://github.com/google/pprof/blob/main/proto/profile.proto, and the encoding is that of
- * https://protobuf.dev/programming-guides/encoding/ . Fields may come in any order, so tables are
- * written when they are complete. A label of the trace is a location; a method is a function,
+ * https://github.com/google/pprof/blob/main/proto/profile.proto . Fields may come in any order, so
+ * tables are written when they are complete. A label of the trace is a location; a method is a function,
  * whatever the line.
  */
 #include <inttypes.h>
@@ -12,10 +11,10 @@
 
 #include "analysis/label.h"
 #include "base/escape.h"
+#include "base/proto.h"
 #include "base/xalloc.h"
 #include "render/export.h"
 
-enum { WIRE_VARINT = 0, WIRE_BYTES = 2 };
 enum {
     PROFILE_SAMPLE_TYPE = 1,
     PROFILE_SAMPLE = 2,
@@ -32,13 +31,6 @@ enum { LOCATION_ID = 1, LOCATION_LINE = 4 };
 enum { LINE_FUNCTION_ID = 1, LINE_LINE = 2 };
 enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_FILENAME = 4 }; /* without a system name, pprof demangles nothing */
 
-/* A message is kept until it is complete, because its length precedes it. */
-struct message {
-    uint8_t *bytes;
-    size_t len;
-    size_t capacity;
-};
-
 struct pprof {
     FILE *out;
     struct pool *pool;
@@ -47,62 +39,22 @@ struct pprof {
     uint32_t string_count, string_capacity;
     struct map function_of; /* name and path -> id */
     struct map location_of; /* label -> id */
-    struct message message, inner; /* reused */
+    struct proto_message top, message, inner; /* reused; `top` is what is written: it has no length */
 };
 
-static void
-add_varint(struct message *message, uint64_t value)
-{
-    do {
-        make_room(message->bytes, message->len, message->capacity);
-        message->bytes[message->len++] = (uint8_t)(value > 0x7f ? value | 0x80 : value);
-        value >>= 7;
-    } while (value > 0);
-}
-
-static void
-add_uint(struct message *message, unsigned field, uint64_t value)
-{
-    add_varint(message, field << 3 | WIRE_VARINT);
-    add_varint(message, value);
-}
-
-static void
-add_message(struct message *message, unsigned field, const struct message *inner)
-{
-    add_varint(message, field << 3 | WIRE_BYTES);
-    add_varint(message, inner->len);
-    for (size_t i = 0; i < inner->len; i++) {
-        make_room(message->bytes, message->len, message->capacity);
-        message->bytes[message->len++] = inner->bytes[i];
-    }
-}
-
-/* Writes a field of the outermost message, which has no length. */
-static void
-write_bytes(struct pprof *pprof, unsigned field, const void *bytes, size_t len)
-{
-    struct message head = {0};
-    add_varint(&head, field << 3 | WIRE_BYTES);
-    add_varint(&head, len);
-    fwrite(head.bytes, 1, head.len, pprof->out);
-    fwrite(bytes, 1, len, pprof->out);
-    free(head.bytes);
-}
-
+/* Writes the message as a field of the outermost one. */
 static void
 write_message(struct pprof *pprof, unsigned field)
 {
-    write_bytes(pprof, field, pprof->message.bytes, pprof->message.len);
-    pprof->message.len = 0;
+    proto_add_message(&pprof->top, field, &pprof->message);
+    proto_write(pprof->out, &pprof->top);
 }
 
 static void
 write_uint(struct pprof *pprof, unsigned field, uint64_t value)
 {
-    add_uint(&pprof->message, field, value);
-    fwrite(pprof->message.bytes, 1, pprof->message.len, pprof->out);
-    pprof->message.len = 0;
+    proto_add_uint(&pprof->top, field, value);
+    proto_write(pprof->out, &pprof->top);
 }
 
 /* Index 0 is the empty string, as the format requires. */
@@ -134,9 +86,9 @@ function_id(struct pprof *pprof, struct fxt_string name, struct fxt_string path)
     if (id != MAP_NONE) return id;
     id = (uint32_t)pprof->function_of.used + 1;
     map_set(&pprof->function_of, key, id);
-    add_uint(&pprof->message, FUNCTION_ID, id);
-    add_uint(&pprof->message, FUNCTION_NAME, name_index);
-    add_uint(&pprof->message, FUNCTION_FILENAME, path_index);
+    proto_add_uint(&pprof->message, FUNCTION_ID, id);
+    proto_add_uint(&pprof->message, FUNCTION_NAME, name_index);
+    proto_add_uint(&pprof->message, FUNCTION_FILENAME, path_index);
     write_message(pprof, PROFILE_FUNCTION);
     return id;
 }
@@ -152,11 +104,10 @@ location_id(struct pprof *pprof, const struct profile_node *node)
     uint32_t function = function_id(pprof, parts.method, parts.path);
     id = (uint32_t)pprof->location_of.used + 1;
     map_set(&pprof->location_of, key, id);
-    pprof->inner.len = 0;
-    add_uint(&pprof->inner, LINE_FUNCTION_ID, function);
-    add_uint(&pprof->inner, LINE_LINE, (uint64_t)parts.line); /* an int64: a negative one takes ten bytes */
-    add_uint(&pprof->message, LOCATION_ID, id);
-    add_message(&pprof->message, LOCATION_LINE, &pprof->inner);
+    proto_add_uint(&pprof->inner, LINE_FUNCTION_ID, function);
+    proto_add_uint(&pprof->inner, LINE_LINE, (uint64_t)parts.line); /* an int64: a negative one takes ten bytes */
+    proto_add_uint(&pprof->message, LOCATION_ID, id);
+    proto_add_message(&pprof->message, LOCATION_LINE, &pprof->inner);
     write_message(pprof, PROFILE_LOCATION);
     return id;
 }
@@ -167,26 +118,24 @@ struct values {
 };
 
 static void
-add_values(struct message *message, const struct profile_node *node, struct values values)
+add_values(struct proto_message *message, const struct profile_node *node, struct values values)
 {
-    if (values.count == 1) add_varint(message, node->events);
-    for (unsigned i = 0; i < values.count; i++) add_varint(message, i == values.number ? node->count : 0);
+    if (values.count == 1) proto_add_varint(message, node->events);
+    for (unsigned i = 0; i < values.count; i++) proto_add_varint(message, i == values.number ? node->count : 0);
 }
 
 static void
 write_samples(struct pprof *pprof, const struct profile *profile, struct values values)
 {
-    struct message ids = {0};
+    struct proto_message ids = {0};
     for (uint32_t leaf = 1; leaf < profile->node_count; leaf++) {
         if (!profile_ends_at(&profile->nodes[leaf])) continue;
-        ids.len = 0;
         for (uint32_t node = leaf; node != 0; node = profile->nodes[node].parent) {
-            add_varint(&ids, location_id(pprof, &profile->nodes[node]));
+            proto_add_varint(&ids, location_id(pprof, &profile->nodes[node]));
         }
-        add_message(&pprof->message, SAMPLE_LOCATION_ID, &ids);
-        pprof->inner.len = 0;
-        add_values(&pprof->inner, &profile->nodes[leaf], values);
-        add_message(&pprof->message, SAMPLE_VALUE, &pprof->inner);
+        proto_add_message(&pprof->message, SAMPLE_LOCATION_ID, &ids);
+            add_values(&pprof->inner, &profile->nodes[leaf], values);
+        proto_add_message(&pprof->message, SAMPLE_VALUE, &pprof->inner);
         write_message(pprof, PROFILE_SAMPLE);
     }
     free(ids.bytes);
@@ -195,8 +144,8 @@ write_samples(struct pprof *pprof, const struct profile *profile, struct values 
 static void
 write_value_type(struct pprof *pprof, unsigned field, const char *type, const char *unit)
 {
-    add_uint(&pprof->message, VALUE_TYPE_TYPE, text_index(pprof, type));
-    add_uint(&pprof->message, VALUE_TYPE_UNIT, text_index(pprof, unit));
+    proto_add_uint(&pprof->message, VALUE_TYPE_TYPE, text_index(pprof, type));
+    proto_add_uint(&pprof->message, VALUE_TYPE_UNIT, text_index(pprof, unit));
     write_message(pprof, field);
 }
 
@@ -205,14 +154,13 @@ static void
 write_strings(struct pprof *pprof)
 {
     for (uint32_t i = 0; i < pprof->string_count; i++) {
-        char *text = NULL;
-        size_t len = 0;
-        FILE *stream = open_memstream(&text, &len);
-        if (stream != NULL) {
-            print_escaped(stream, pool_string(pprof->pool, pprof->strings[i]));
-            fclose(stream);
-        }
-        write_bytes(pprof, PROFILE_STRING_TABLE, text, len);
+        char *text;
+        size_t len;
+        FILE *stream = xmemstream(&text, &len);
+        print_escaped(stream, pool_string(pprof->pool, pprof->strings[i]));
+        fclose(stream);
+        proto_add_bytes(&pprof->top, PROFILE_STRING_TABLE, text, len);
+        proto_write(pprof->out, &pprof->top);
         free(text);
     }
 }
@@ -233,6 +181,7 @@ end(struct pprof *pprof)
     map_free(&pprof->function_of);
     map_free(&pprof->location_of);
     free(pprof->strings);
+    free(pprof->top.bytes);
     free(pprof->message.bytes);
     free(pprof->inner.bytes);
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/proto.h"
 #include "base/status.h"
 #include "render/packed_numbers.h"
 
@@ -60,19 +61,16 @@ write_all(struct packed_numbers *packed, int flush)
     } while (packed->zlib.avail_in > 0 || (flush == Z_FINISH && result != Z_STREAM_END));
 }
 
-static void
-add_byte(struct packed_numbers *packed, uint8_t byte)
-{
-    if (packed->in_count == PACKED_IN_BYTES) write_all(packed, Z_NO_FLUSH);
-    packed->in[packed->in_count++] = byte;
-    packed->bytes++;
-}
-
 void
 packed_number(struct packed_numbers *packed, uint64_t number)
 {
-    for (; number > 127; number >>= 7) add_byte(packed, (uint8_t)(number | 128));
-    add_byte(packed, (uint8_t)number);
+    uint8_t bytes[PROTO_VARINT_MAX];
+    size_t count = (size_t)(proto_put_varint(bytes, number) - bytes);
+    for (size_t i = 0; i < count; i++) {
+        if (packed->in_count == PACKED_IN_BYTES) write_all(packed, Z_NO_FLUSH);
+        packed->in[packed->in_count++] = bytes[i];
+    }
+    packed->bytes += count;
 }
 
 void
