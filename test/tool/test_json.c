@@ -49,9 +49,11 @@ commas_stand_between_members_and_elements_only(void **state)
     json_numbers(&json, 3, 4);
     json_end(&json);
     json_text_object(json_key(&json, "texts"), "a", "b", "c", "d");
+    json_counts(&json, {"n", 1}, {"m", UINT64_MAX});
     json_texts(&json, "last", "");
     json_end(&json);
-    assert_written(&json, "{\"empty\":[],\"list\":[{},true,null,[1,2],3,4],\"texts\":{\"a\":\"b\",\"c\":\"d\"},\"last\":\"\"}");
+    assert_written(&json, "{\"empty\":[],\"list\":[{},true,null,[1,2],3,4],\"texts\":{\"a\":\"b\",\"c\":\"d\"},"
+                          "\"n\":1,\"m\":18446744073709551615,\"last\":\"\"}");
 }
 
 static void

@@ -1,5 +1,6 @@
 # `vm-trace top` of a file: what it says of a trace. test/integration/test_top.rb has running programs.
 require_relative "tool_helper"
+require "terminal"
 
 class TestTop < Minitest::Test
   include ToolHelper
@@ -31,5 +32,35 @@ class TestTop < Minitest::Test
     order = %w[Foo#often Foo#rare]
     assert_equal ["Exits, most frequent first (lost time needs the stream states)", order], exits(trace)
     assert_equal ["Exits, most frequent first", order], exits(trace, "--by-count")
+  end
+
+  # What is written to a terminal of that TERM.
+  def on_terminal(term, columns: 80)
+    with_file(OurTrace.new.build) do |path|
+      Terminal.open(columns: columns) do |terminal|
+        side = terminal.side
+        pid = spawn({ "TERM" => term, "COLUMNS" => nil, "LINES" => nil }, TOOL, "top", "--count=1", "--interval=10ms", "--window=100000000", path,
+                    in: side, out: side, err: side)
+        return terminal.wait(pid).first
+      end
+    end
+  end
+
+  # Many a terminal has no entry in the terminfo of the machine, if TERM is set at all.
+  def test_the_screen_needs_no_entry_of_terminfo
+    ["xterm", "xterm-ghostty", "alacritty", nil].each do |term|
+      shown = on_terminal(term)
+      assert_match(/\A\e\[\?1049h.*Foo#bar.*q: quit.*\e\[\?1049l.*\z/m, shown, term.inspect)
+    end
+  end
+
+  # Titles may be longer: the screen cuts them off, because lines do not wrap.
+  def test_rows_fit_a_narrow_screen
+    shown = on_terminal("xterm", columns: 40)
+    lines = shown[/\e\[H.*\e\[7m[^\e]*/m].gsub(/\e\[[?\d]*[A-Za-z]/, "").lines(chomp: true)
+    assert_equal 24, lines.size
+    assert_operator lines.grep(/\A /).map(&:size).max, :<=, 40
+    assert_includes shown, "Foo#bar"
+    assert_operator shown.index("\e[?7l"), :<, shown.index("\e[H")
   end
 end

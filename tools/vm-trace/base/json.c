@@ -307,6 +307,12 @@ json_object_of(struct json *json, const char *const *texts, size_t count)
     json_end(json);
 }
 
+void
+json_all_counts(struct json *json, const struct json_count *counts, size_t count)
+{
+    for (size_t i = 0; i < count; i++) json_unsigned(json_key(json, counts[i].key), counts[i].number);
+}
+
 /* --- reading -------------------------------------------------------------------------------------- */
 
 long

@@ -57,13 +57,19 @@ void json_double(struct json *json, double number, int digits);
 void json_bool(struct json *json, bool value);
 void json_null(struct json *json);
 
-/* Several at once: unsigned numbers, as elements of an array or as an array of their own; members, a key and a text in turn,
- * of an object or as an object of their own. */
+/* Several at once: unsigned numbers, as elements of an array or as an array of their own; members with a text, a key and a
+ * text in turn, of an object or as an object of their own; members with an unsigned number, each as {key, number}. */
 #define json_numbers(json, ...) json_all_numbers((json), JSON_LIST(uint64_t, __VA_ARGS__))
 #define json_tuple(json, ...) json_array_of((json), JSON_LIST(uint64_t, __VA_ARGS__))
 #define json_texts(json, ...) json_all_texts((json), JSON_LIST(char *const, __VA_ARGS__))
 #define json_text_object(json, ...) json_object_of((json), JSON_LIST(char *const, __VA_ARGS__))
+#define json_counts(json, ...) json_all_counts((json), JSON_LIST(struct json_count, __VA_ARGS__))
 #define JSON_LIST(type, ...) (const type[]){__VA_ARGS__}, sizeof (const type[]){__VA_ARGS__} / sizeof(type)
+struct json_count {
+    const char *key;
+    uint64_t number;
+};
+void json_all_counts(struct json *json, const struct json_count *counts, size_t count);
 void json_all_numbers(struct json *json, const uint64_t *numbers, size_t count);
 void json_array_of(struct json *json, const uint64_t *numbers, size_t count);
 void json_all_texts(struct json *json, const char *const *texts, size_t count);

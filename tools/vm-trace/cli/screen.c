@@ -1,4 +1,5 @@
-/* screen.c - see screen.h */
+/* screen.c - see screen.h. Without ncurses, which shows nothing on a terminal that the machine's terminfo lacks: one
+ * whose TERM is not set, or is too new (doc/internals/tool.md). */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>

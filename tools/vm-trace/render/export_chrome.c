@@ -40,8 +40,7 @@ chrome_event(void *context, const struct fxt_event *event)
     if (event->type >= FXT_EVENT_FLOW_STEP) json_c_text(json_key(json, "bp"), "e"); /* to the enclosing slice */
     json_text(json_key(json, "cat"), event->category);
     json_text(json_key(json, "name"), event->name);
-    json_unsigned(json_key(json, "pid"), event->pid);
-    json_unsigned(json_key(json, "tid"), event->tid);
+    json_counts(json, {"pid", event->pid}, {"tid", event->tid});
     json_event_args(json_key(json, "args"), event);
     json_end(json);
 }

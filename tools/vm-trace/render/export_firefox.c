@@ -401,19 +401,14 @@ put_category(struct json *json, const char *name, const char *color)
 static void
 put_meta(struct json *json, struct firefox_profile *firefox, uint32_t shown_count)
 {
-    static const struct {
-        const char *key;
-        unsigned number;
-    } numbers[] = {{"interval", 1}, {"startTime", 0}, {"processType", 0}, {"stackwalk", 1}, {"version", 31},
-                   {"preprocessedProfileVersion", FORMAT_VERSION}};
     static const char *const true_members[] = {"symbolicated", "symbolicationNotSupported", "usesOnlyOneStackType",
                                                "sourceCodeIsNotOnSearchfox", "keepProfileThreadOrder"};
     static const char *const extension_columns[] = {"baseURL", "id", "name"};
     char *partial = fxt_parts_line(reader_parts(firefox->reader));
     json_object(json_key(json, "meta"));
     if (partial != NULL) json_c_text(json_key(json, "partial"), partial);
-    for (unsigned i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        json_unsigned(json_key(json, numbers[i].key), numbers[i].number);
+    json_counts(json, {"interval", 1}, {"startTime", 0}, {"processType", 0}, {"stackwalk", 1}, {"version", 31},
+                {"preprocessedProfileVersion", FORMAT_VERSION});
     json_textf(json_key(json, "product"), "%s%s", partial != NULL ? "(partial) " : "",
                firefox->ruby == STRING_NONE ? "vm-trace" : pool_string(firefox->pool, firefox->ruby).ptr);
     free(partial);

@@ -75,8 +75,7 @@ export_speedscope(FILE *out, const struct profile *profile, const char *name, bo
     json_object(&json);
     json_texts(&json, "type", "sampled", "name", title,
                "unit", events || strcmp(unit, "count") == 0 ? "none" : unit);
-    json_unsigned(json_key(&json, "startValue"), 0);
-    json_unsigned(json_key(&json, "endValue"), events ? profile->events : profile->count);
+    json_counts(&json, {"startValue", 0}, {"endValue", events ? profile->events : profile->count});
     json_array(json_key(json_line(&json), "samples"));
     put_samples(&json, profile, frame_of);
     json_end(json_line(&json));

@@ -143,12 +143,10 @@ print_compiling(struct page *page)
     const struct page_data *data = page->data;
     struct json *json = &page->json;
     json_object(json_key(json_line(json), "compiling"));
-    json_unsigned(json_key(json, "compiles"), data->compiles);
-    json_unsigned(json_key(json, "compile_ns"), data->compile_ns);
-    json_unsigned(json_key(json, "invalidations"), data->invalidations);
-    json_unsigned(json_key(json, "ns"), page_bins_of(&page->bins, (struct series_key){.subject = SERIES_COMPILING}));
-    json_unsigned(json_key(json, "invalidated"),
-                  page_bins_of(&page->bins, (struct series_key){.subject = SERIES_INVALIDATION}));
+    json_counts(json, {"compiles", data->compiles}, {"compile_ns", data->compile_ns},
+                {"invalidations", data->invalidations},
+                {"ns", page_bins_of(&page->bins, (struct series_key){.subject = SERIES_COMPILING})},
+                {"invalidated", page_bins_of(&page->bins, (struct series_key){.subject = SERIES_INVALIDATION})});
     json_end(json);
 }
 
@@ -265,12 +263,8 @@ print_head(struct page *page, int file_count, char **files)
     for (int i = 0; i < file_count; i++) page_text(page, text_of(shown_name(files[i])));
     json_end(json);
     bool any = data->first_ns <= data->last_ns;
-    json_unsigned(json_key(json_line(json), "events"), data->events);
-    json_unsigned(json_key(json, "exits"), data->exits);
-    json_unsigned(json_key(json, "fallbacks"), data->fallbacks);
-    json_unsigned(json_key(json, "recorded"), data->recorded);
-    json_unsigned(json_key(json, "lost"), data->lost);
-    json_unsigned(json_key(json, "exact_exits"), data->exact_exits);
+    json_counts(json_line(json), {"events", data->events}, {"exits", data->exits}, {"fallbacks", data->fallbacks},
+                {"recorded", data->recorded}, {"lost", data->lost}, {"exact_exits", data->exact_exits});
     json_bool(json_key(json, "ours"), data->has_settings);
     json_bool(json_key(json, "summarized"), data->summarized);
     json_integer(json_key(json, "first_ns"), any ? data->first_ns : 0);

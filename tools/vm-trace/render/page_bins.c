@@ -200,8 +200,7 @@ print_page_bins(struct json *json, struct page_bins *bins)
     json_integer(json_key(json, "start_ns"),
                  any ? (int64_t)(((uint64_t)binned.first << binned.shift) - (uint64_t)bins->first_ns) : 0);
     json_integer(json_key(json, "count"), any ? binned.last - binned.first + 1 : 0);
-    json_unsigned(json_key(json, "uncounted"), bins->series->uncounted);
-    json_unsigned(json_key(json, "numbers"), bins->count);
+    json_counts(json, {"uncounted", bins->series->uncounted}, {"numbers", bins->count});
     json_begin_plain(json_key(json, "packed"));
     struct packed_numbers *packed = xcalloc(1, sizeof *packed);
     packed_begin(packed, json->out, PACKED_PLAIN);

@@ -61,11 +61,8 @@ print_page_calls(struct page *page)
     uint32_t extras = 0;
     for (uint32_t i = 0; i < calls->count; i++) extras += calls->slices[i].extra != NO_CALL_EXTRA;
     json_object(json_key(json_line(json), "calls"));
-    json_unsigned(json_key(json, "recorded"), all.calls);
-    json_unsigned(json_key(json, "slices"), calls->count);
-    json_unsigned(json_key(json, "extras"), extras);
-    json_unsigned(json_key(json, "unrecorded"), all.left_out);
-    json_unsigned(json_key(json, "misfits"), calls->misfits);
+    json_counts(json, {"recorded", all.calls}, {"slices", calls->count}, {"extras", extras},
+                {"unrecorded", all.left_out}, {"misfits", calls->misfits});
     json_array(json_key(json_line(json), "tracks"));
     for (uint32_t i = 0; i < calls->tracks.count; i++) {
         const struct slice_track *track = row_table_at(&calls->tracks, i);

@@ -65,9 +65,8 @@ print_syscalls(struct page *page)
         json_end(json);
     }
     json_end(json);
-    json_unsigned(json_key(json_line(json), "syscalls_left_out"), left_out(names.count));
-    json_unsigned(json_key(json, "syscall_ns"), total_ns);
-    json_unsigned(json_key(json, "syscalls_too_short"), kernel->syscalls_left_out);
+    json_counts(json_line(json), {"syscalls_left_out", left_out(names.count)}, {"syscall_ns", total_ns},
+                {"syscalls_too_short", kernel->syscalls_left_out});
     row_table_free(&names);
 }
 
@@ -156,8 +155,8 @@ print_cpus(struct page *page)
         json_end(json);
     }
     json_end(json);
-    json_unsigned(json_key(json_line(json), "cpus_left_out"), left_out(cpus->threads.count));
-    json_unsigned(json_key(json, "slices_too_short"), page->data->kernel.slices_left_out);
+    json_counts(json_line(json), {"cpus_left_out", left_out(cpus->threads.count)},
+                {"slices_too_short", page->data->kernel.slices_left_out});
 }
 
 static void

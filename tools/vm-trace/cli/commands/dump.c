@@ -25,13 +25,11 @@ dump_event(void *context, const struct fxt_event *event)
         json_unsigned(json_key(json, "id"), event->id);
     json_text(json_key(json, "cat"), event->category);
     json_text(json_key(json, "name"), event->name);
-    json_unsigned(json_key(json, "pid"), event->pid);
-    json_unsigned(json_key(json, "tid"), event->tid);
+    json_counts(json, {"pid", event->pid}, {"tid", event->tid});
     const struct thread *thread = threads_get(&dump->threads, event->pid, event->tid);
     if (thread != NULL && thread->name != STRING_NONE)
         json_text(json_key(json, "thread"), pool_string(reader_pool(dump->reader), thread->name));
-    json_unsigned(json_key(json, "provider"), event->provider);
-    json_unsigned(json_key(json, "offset"), event->offset);
+    json_counts(json, {"provider", event->provider}, {"offset", event->offset});
     json_event_args(json_key(json, "args"), event);
     json_end(json);
     putchar('\n');
