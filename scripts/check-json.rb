@@ -1,6 +1,7 @@
 #!/usr/bin/env ruby
-# Checks that the tool writes JSON only by its writer, tools/vm-trace/base/json.c: no text or character of another file has
-# what would be a part of JSON. render/metrics.c writes labels in braces, which are not JSON.
+# Checks that the tool writes JSON only by its writer, tools/vm-trace/base/json.c: no text or character
+# of another file has what would be a part of JSON. render/metrics.c writes labels in braces, which are
+# not JSON.
 #   check-json.rb [ROOT]
 root = ARGV.shift || File.expand_path("..", __dir__)
 TREE = "tools/vm-trace"
@@ -16,7 +17,8 @@ PARTS = {
 
 faults = Dir.glob("**/*.{c,h}", base: File.join(root, TREE)).sort.flat_map do |file|
   next [] if EXEMPT.include?(file)
-  code = File.read(File.join(root, TREE, file), encoding: "UTF-8").gsub(%r{/\*.*?\*/}m) { |comment| comment.gsub(/[^\n]/, "") }
+  text = File.read(File.join(root, TREE, file), encoding: "UTF-8")
+  code = text.gsub(%r{/\*.*?\*/}m) { |comment| comment.gsub(/[^\n]/, "") }
   code.each_line.with_index(1).flat_map do |line, number|
     line.scan(LITERAL).filter_map do |literal|
       part, = PARTS.find { |_, pattern| literal.match?(pattern) }

@@ -18,8 +18,9 @@ class TestJsonCheck < Minitest::Test
     end
   end
 
-  JSON_IN_C = ['fputs(",\"name\":", out);', 'printf("{\"ts\":%d", ts);', "putc('[', out);", "putchar('}');", 'fputs("]}\n", out);',
-               'printf("%s[%u", before, n);', 'fputs("],\n", out);', 'fprintf(out, "\"%s\"]", name);'].freeze
+  JSON_IN_C = ['fputs(",\"name\":", out);', 'printf("{\"ts\":%d", ts);', "putc('[', out);", "putchar('}');",
+               'fputs("]}\n", out);', 'printf("%s[%u", before, n);', 'fputs("],\n", out);',
+               'fprintf(out, "\"%s\"]", name);'].freeze
 
   def test_json_in_a_text_fails
     JSON_IN_C.each do |code|
@@ -31,8 +32,9 @@ class TestJsonCheck < Minitest::Test
   end
 
   def test_other_texts_pass
-    ['fputs("<html lang=\"en\">\n", out);', 'printf("%s,%s\n", a, b);', "putc(',', out);", '/* {"rows":[{"count":1}]} */', 'int a[] = {1, 2};',
-     'puts("the table \"a\" is missing: [options]");', 'printf("\033[%d;1H", row);', 'json_key(json, "name");'].each do |code|
+    ['fputs("<html lang=\"en\">\n", out);', 'printf("%s,%s\n", a, b);', "putc(',', out);",
+     '/* {"rows":[{"count":1}]} */', 'int a[] = {1, 2};', 'puts("the table \"a\" is missing: [options]");',
+     'printf("\033[%d;1H", row);', 'json_key(json, "name");'].each do |code|
       assert_equal ["", true], check(code), code
     end
   end

@@ -44,19 +44,6 @@ class TestDiffCi < Minitest::Test
     assert_operator comment.lines.size, :>, 30
   end
 
-  # Colour is for the stream that is printed on: a comment is a file, wherever standard output goes.
-  def test_a_comment_has_no_colour_if_standard_output_is_a_terminal
-    Dir.mktmpdir do |dir|
-      [1000, 3000].each { |exits| File.binwrite("#{dir}/#{exits}.fxt", trace(exits).bytes) }
-      shown, = Terminal.open do |terminal|
-        terminal.wait(spawn({ "TERM" => "xterm", "NO_COLOR" => nil }, TOOL, "diff", "--comment=#{dir}/c.md", "#{dir}/1000.fxt", "#{dir}/3000.fxt",
-                            out: terminal.side))
-      end
-      assert_includes shown, "\e[31m"
-      refute_includes File.read("#{dir}/c.md"), "\e"
-    end
-  end
-
   def test_without_growth_all_is_met
     result, comment, xml = compare(trace(50), trace(50), "--fail-over=5")
     assert_equal [0, { "exits" => nil }], [result.status, cases(xml)]

@@ -50,11 +50,14 @@ all_formats_go_to_the_stream(void **state)
 {
     (void)state;
     static const char *const parts[][2] = {
-        [FORMAT_TEXT] = {"The title\n  head           a line\n\nAll rows\n", "  a \"name\"  25.0%  1.50 us\n\nTexts\nlong\n"},
+        [FORMAT_TEXT] = {"The title\n  head           a line\n\nAll rows\n",
+                         "  a \"name\"  25.0%  1.50 us\n\nTexts\nlong\n"},
         [FORMAT_JSON] = {"{\"rows\":{\"rows\":[\n  {\"name\":\"a \\\"name\\\"\",\"share\":0.25,\"time\":1500}]},\n",
                          "\"texts\":{\"rows\":[\n  {\"name\":\"long\"}]}}\n"},
-        [FORMAT_MARKDOWN] = {"# The title\n\n- **head**: a line\n", "| a \"name\" | 25.0% | 1.50 us |\n\n## Texts\n\n### `long`\n"},
-        [FORMAT_CSV] = {"table,more_rows,name,share,time\n", "rows,,\"a \"\"name\"\"\",0.25,1500\ntexts,,\"long\",,\n"}};
+        [FORMAT_MARKDOWN] = {"# The title\n\n- **head**: a line\n",
+                             "| a \"name\" | 25.0% | 1.50 us |\n\n## Texts\n\n### `long`\n"},
+        [FORMAT_CSV] = {"table,more_rows,name,share,time\n",
+                        "rows,,\"a \"\"name\"\"\",0.25,1500\ntexts,,\"long\",,\n"}};
     fflush(stdout);
     int kept = dup(STDOUT_FILENO), ends[2];
     assert_int_equal(pipe(ends), 0);

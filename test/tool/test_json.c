@@ -82,7 +82,8 @@ texts_are_escaped(void **state)
     json_array(&json);
     json_c_text(&json, "\"\\/\n\x1b\x7f");
     json_text(&json, (struct fxt_string){.ptr = nul, .len = 3});
-    json_c_text(&json, "é €\xf0\x9f\x98\x80\xe2\x80\xae\xe2\x80\xa8"); /* the last two change the direction and the line */
+    /* the last two change the direction and the line */
+    json_c_text(&json, "é €\xf0\x9f\x98\x80\xe2\x80\xae\xe2\x80\xa8");
     json_c_text(&json, "\xff\xc3");
     json_c_text(&json, "</script>");
     json_textf(&json, "%d \"%s\"", 7, "<");

@@ -1,4 +1,5 @@
-/* Protocol buffers: what is written is read again, the bytes are those of the format's own examples, and damage ends reading. */
+/* Protocol buffers: what is written is read again, the bytes are those of the format's own examples, and
+ * damage ends reading. */
 #define _GNU_SOURCE 1
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,7 +39,8 @@ static void
 all_numbers_are_read_again(void **state)
 {
     (void)state;
-    static const uint64_t numbers[] = {0, 1, 127, 128, 16383, 16384, UINT32_MAX, INT64_MAX, UINT64_C(1) << 63, UINT64_MAX};
+    static const uint64_t numbers[] = {0, 1, 127, 128, 16383, 16384, UINT32_MAX, INT64_MAX, UINT64_C(1) << 63,
+                                       UINT64_MAX};
     enum { COUNT = sizeof numbers / sizeof *numbers, LAST_FIELD = (1 << 29) - 1 };
     struct proto_message message = {0};
     for (int i = 0; i < COUNT; i++) proto_add_uint(&message, i % 2 ? LAST_FIELD : 1, numbers[i]);

@@ -39,8 +39,8 @@ class TestTop < Minitest::Test
     with_file(OurTrace.new.build) do |path|
       Terminal.open(columns: columns) do |terminal|
         side = terminal.side
-        pid = spawn({ "TERM" => term, "COLUMNS" => nil, "LINES" => nil }, TOOL, "top", "--count=1", "--interval=10ms", "--window=100000000", path,
-                    in: side, out: side, err: side)
+        pid = spawn({ "TERM" => term, "COLUMNS" => nil, "LINES" => nil }, TOOL, "top", "--count=1", "--interval=10ms",
+                    "--window=100000000", path, in: side, out: side, err: side)
         return terminal.wait(pid).first
       end
     end

@@ -10,8 +10,8 @@
  *      json_end(&json);
  *      json_end(&json);
  *
- * Nothing is kept but the nesting, so an output can have any size. Aborts if a value has no key in an object or one in an
- * array, or if an end has no begin. Between values the caller may write blanks to the stream.
+ * Nothing is kept but the nesting, so an output can have any size. Aborts if a value has no key in an
+ * object or one in an array, or if an end has no begin.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -57,8 +57,9 @@ void json_double(struct json *json, double number, int digits);
 void json_bool(struct json *json, bool value);
 void json_null(struct json *json);
 
-/* Several at once: unsigned numbers, as elements of an array or as an array of their own; members with a text, a key and a
- * text in turn, of an object or as an object of their own; members with an unsigned number, each as {key, number}. */
+/* Several at once: unsigned numbers, as elements of an array or as an array of their own; members with a
+ * text, a key and a text in turn, of an object or as an object of their own; members with an unsigned
+ * number, each as {key, number}. */
 #define json_numbers(json, ...) json_all_numbers((json), JSON_LIST(uint64_t, __VA_ARGS__))
 #define json_tuple(json, ...) json_array_of((json), JSON_LIST(uint64_t, __VA_ARGS__))
 #define json_texts(json, ...) json_all_texts((json), JSON_LIST(char *const, __VA_ARGS__))
@@ -78,8 +79,8 @@ void json_object_of(struct json *json, const char *const *texts, size_t count);
 /* A text that needs no escapes, and that the caller writes to the stream between the two. */
 void json_begin_plain(struct json *json);
 void json_end_plain(struct json *json);
-/* A writer of further members of an object, each after a comma: their text, or several such texts, go into an object that
- * has a member already. */
+/* A writer of further members of an object, each after a comma: their text, or several such texts, go
+ * into an object that has a member already. */
 struct json json_members_to(FILE *out);
 void json_members(struct json *json, struct fxt_string members);
 

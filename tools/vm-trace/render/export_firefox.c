@@ -134,7 +134,9 @@ put_markers(struct json *json, struct firefox_profile *firefox, const struct fir
         for (uint32_t i = 0; i < thread->record_count; i++) {
             bool instant = records[i].type == FXT_EVENT_INSTANT;
             switch (column) {
-              case NAME: json_unsigned(json, firefox_string(&firefox->stacks, marker_name(firefox, &records[i]))); break;
+              case NAME:
+                json_unsigned(json, firefox_string(&firefox->stacks, marker_name(firefox, &records[i])));
+                break;
               case START: put_time(json, firefox, records[i].ts_ns); break;
               case END:
                 if (instant) json_null(json);

@@ -9,7 +9,8 @@ struct rows
 rows_new(struct row_spool *spool, enum rows_format format, enum table_id table)
 {
     return (struct rows){
-        .spool = spool, .out = spool->text, .json = json_to(spool->text), .format = format, .columns = table_schemas[table].columns};
+        .spool = spool, .out = spool->text, .json = json_to(spool->text), .format = format,
+        .columns = table_schemas[table].columns};
 }
 
 void
