@@ -199,17 +199,22 @@ class OpenCalls:
         self.tid, self.calls = int(context["id"]["tid"]), []
         self.last_ns = int(context["last_ns"])  # of what began or ended last
         now = epoch()
-        reset = int(context["changes"]) & 0xffffffff != now  # not noticed yet
-        outer = context["open"].dereference()
+        reset = int(context["epoch"]) != now  # not noticed yet
+        since_ns = int(state["since_ns"][now & 1])
+        outer, late = context["open"].dereference(), 0
         for at in range(1, int(context["top"] - context["open"]) + 1):
             call = context["open"][at]
-            begin_ns, since_ns = int(call["begin_ns"]), int(state["since_ns"][now & 1]) + at
+            begin_ns = int(call["begin_ns"])
             # The innermost call may be written just now.
             if int(call["frame"]) >= int(outer["frame"]) or begin_ns < int(outer["begin_ns"]):
                 break
-            outer, late = call, reset and begin_ns < since_ns
+            outer = call
+            if reset and begin_ns < since_ns:
+                late = at
             if int(call["name"]) and call.address <= context["deepest"]:
-                self.calls.append((string_of(call["name"]), since_ns if late else begin_ns, late or bool(call["began_before"])))
+                self.calls.append((string_of(call["name"]), begin_ns, bool(call["began_before"]), at))
+        self.calls = [(name, since_ns - 1 - late + at, True) if at <= late else (name, begin_ns, before)
+                      for name, begin_ns, before, at in self.calls]
 
 
 def open_calls(state):

@@ -56,6 +56,27 @@ class TestCallsCheck < Minitest::Test
     end
   end
 
+  # As a thread's call that was open at a reset, while what it blocked in began with the reset.
+  def test_a_call_that_begins_while_its_thread_is_blocked
+    assert_call_fault("call #{A} begins at 3000000 while its thread is blocked, and ends after that",
+                      settings: { flags: "calls threads" }) do |t|
+      t.runs(:main, 0)
+      t.blocks(:main, "Queue#pop", 2, 4, 4.5)
+      t.call(:main, A, 3, 5)
+    end
+  end
+
+  def test_what_a_thread_blocks_in_inside_of_a_call_is_fine
+    assert_fine(CallsTrace.new(settings: { flags: "calls threads" }) do |t|
+      t.runs(:main, 0)
+      t.call(:main, A, 1, 9) do
+        t.blocks(:main, "Queue#pop", 1, 4, 4.5)
+        t.blocks(:main, "Queue#pop", 5, 6, 6.5)
+        t.call(:main, B, 6, 7)
+      end
+    end.build)
+  end
+
   def test_calls_that_begin_at_the_same_time
     assert_call_fault("call #{A} begins at 1000000, as one inside of it") do |t|
       t.call(:main, A, 1, 3) { t.call(:main, B, 1, 2) }

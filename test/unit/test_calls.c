@@ -7,6 +7,7 @@
 #include "vm_trace/capture/method_filter.h"
 #include "vm_trace/session/requests.h"
 #include "vm_trace/session/session.h"
+#include "vm_trace/session/snapshot.h"
 #include "vm_trace/streams/open_calls.h"
 #include "vm_trace/vm_trace_jit.h"
 
@@ -22,15 +23,21 @@ static struct rb_execution_context_struct fiber = {
 static struct rb_execution_context_struct *ec = &main_thread;
 
 static void
-start(const char *streams)
+start_with_clock(const char *streams)
 {
-    skip_without_ticks();
     outer = fake_iseq("outer", "app.rb");
     middle = fake_iseq("middle", "app.rb");
     inner = fake_iseq("inner", "app.rb");
     ec = &main_thread;
     start_session_traced(streams);
     assert_int_equal(rb_vm_trace_frames_on, RB_VM_TRACE_FRAMES_CALLS);
+}
+
+static void
+start(const char *streams)
+{
+    skip_without_ticks();
+    start_with_clock(streams);
     stop_clock();
 }
 
@@ -383,6 +390,84 @@ the_frame_that_sees_the_first_end_was_open_too(void **state)
 }
 
 static void
+blocks_over_a_reset(struct rb_vm_trace_thread *thread)
+{
+    rb_vm_trace_thread_suspending(ec, thread, RB_VM_TRACE_BLOCKED);
+    rb_vm_trace_thread_suspended(ec, thread, RB_VM_TRACE_BLOCKED);
+    assert_true(rb_vm_trace_recorder_reset(main_ractor.vm_trace));
+    uint64_t reset_ns = rb_vm_trace_epoch_begin_ns(&(uint32_t){ 0 }); /* a little ahead */
+    while (rb_vm_trace_clock_system_ns() <= reset_ns) continue;
+    rb_vm_trace_thread_ready(ec, thread);
+    rb_vm_trace_thread_resumed(ec, thread);
+}
+
+static struct trace *
+saved(void)
+{
+    struct rb_vm_trace_save save = { .path = traced_path, .why = "save" };
+    assert_int_equal(rb_vm_trace_snapshot_begin(false), VM_TRACE_SNAPSHOT_BEGUN);
+    rb_vm_trace_recorder_write(&save);
+    return trace_read(traced_path);
+}
+
+/* `blocked` is inside of the calls that are open at a reset, each call inside of the one around it. */
+static void
+assert_blocked_inside(const struct trace *trace, unsigned depth)
+{
+    const struct trace_event *blocked = trace_event(trace, "blocked", NULL, 0), *call = NULL;
+    assert_int_equal(trace_count(trace, "call", NULL), depth);
+    for (unsigned i = 0; i < depth; i++) {
+        const struct trace_event *around = call_event(trace, NULL, i); /* the innermost one comes first */
+        assert_true(around->ns < (call ? call : blocked)->ns && around->id >= (call ? call->id : blocked->ns));
+        assert_string_equal(trace_text(around, "began"), "before the trace");
+        call = around;
+    }
+    assert_true(trace_event(trace, "blocked", NULL, 1)->ns < call_event(trace, NULL, 0)->id);
+}
+
+/* `seen`: the stream knows the calls when the reset comes. */
+static void
+check_blocked_at_a_reset(bool seen, unsigned depth)
+{
+    _Alignas(8) char memory[RB_VM_TRACE_THREAD_BYTES] = { 0 };
+    struct rb_vm_trace_thread *thread = (struct rb_vm_trace_thread *)memory;
+    rb_vm_trace_session.memory.bytes = 16 << 20;
+    ec = &main_thread;
+    outer = fake_iseq("outer", "app.rb");
+    if (!seen) fake_push(ec, &outer, 1);
+    start_with_clock("calls,threads");
+    for (unsigned i = 0; i < depth && seen; i++) call_at_once(&outer);
+    blocks_over_a_reset(thread);
+    if (!seen) rb_vm_trace_host_calls_left(ec); /* it is seen first now */
+    for (unsigned i = 0; i < depth; i++) leave();
+    struct trace *trace = saved();
+    assert_blocked_inside(trace, depth);
+    trace_free(trace);
+    trace_free(finish());
+}
+
+static void
+what_a_thread_blocks_in_at_a_reset_is_inside_of_its_open_calls(void **state)
+{
+    (void)state;
+    check_blocked_at_a_reset(true, 2);
+}
+
+static void
+however_many_calls_are_open(void **state)
+{
+    (void)state;
+    check_blocked_at_a_reset(true, 1000);
+}
+
+static void
+though_the_calls_are_seen_after_the_reset(void **state)
+{
+    (void)state;
+    check_blocked_at_a_reset(false, 1);
+}
+
+static void
 frames_that_are_open_at_the_end_are_written(void **state)
 {
     (void)state;
@@ -515,6 +600,9 @@ main(void)
         isolated_test(deep_calls_are_counted_in_the_one_around_them),
         isolated_test(frames_that_were_open_begin_with_the_trace),
         isolated_test(the_frame_that_sees_the_first_end_was_open_too),
+        isolated_test(what_a_thread_blocks_in_at_a_reset_is_inside_of_its_open_calls),
+        isolated_test(however_many_calls_are_open),
+        isolated_test(though_the_calls_are_seen_after_the_reset),
         isolated_test(frames_that_are_open_at_the_end_are_written),
         isolated_test(each_fiber_has_its_own_calls),
         isolated_test(a_context_that_ends_ends_its_calls),

@@ -46,6 +46,9 @@ write_call(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct
     struct vm_trace_event event;
     unsigned in, name;
     if (!rb_vm_trace_event_begin_on(&event, ractor, calls->id, name_track, calls, call->begin_ns)) return false;
+    /* One that was open at a reset begins before it (open_calls.c), unless another reset has come since. */
+    if (calls->epoch == ractor->epoch) event.record[1] = call->begin_ns;
+    uint64_t end_ns = written->end_ns > event.record[1] ? written->end_ns : event.record[1];
     if (!writer_interned(event.writer, category, &in) || !writer_interned(event.writer, call->name, &name))
         return false;
     if (!calls->copy && &ractor->writer == event.writer) { /* the next ones take the short way */
@@ -66,7 +69,7 @@ write_call(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct
     if (written->end != VM_TRACE_CALL_ENDED &&
         !event_interned_rarely(&event, ended_name, written->end == VM_TRACE_CALL_OPEN ? after : never))
         return false;
-    return event_end_id(&event, FXT_DURATION_COMPLETE, (enum vm_trace_word)in, name, written->end_ns);
+    return event_end_id(&event, FXT_DURATION_COMPLETE, (enum vm_trace_word)in, name, end_ns);
 }
 
 bool

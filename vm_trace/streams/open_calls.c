@@ -135,7 +135,7 @@ name_of(struct rb_vm_trace_ractor *ractor, uintptr_t frame, const struct rb_iseq
     return rb_vm_trace_call_name_slow(ractor, &unknown);
 }
 
-/* A frame that was there before: the call began with the trace, or the reset. */
+/* A frame that was there before: the call began with the trace, or at the reset (begin_epoch). */
 static void
 push_before(void *data, struct rb_vm_trace_ractor *ractor, const struct vm_trace_call_frame *frame)
 {
@@ -145,12 +145,34 @@ push_before(void *data, struct rb_vm_trace_ractor *ractor, const struct vm_trace
          true);
 }
 
+/*
+ * After a reset: open calls begin right before it, 1 ns apart, the innermost one last. What else is open begins
+ * with the reset (`blocked`, a system call), so it is inside of them.
+ */
+static void
+begin_epoch(struct rb_vm_trace_calls *calls)
+{
+    uint64_t begin_ns = rb_vm_trace_epoch_begin_ns(&calls->epoch);
+    struct vm_trace_open_call *last = calls->top;
+    while (last > calls->open && last->begin_ns >= begin_ns) last--;
+    for (struct vm_trace_open_call *call = calls->open; call <= calls->top; call++) {
+        call->recorded_ns = call->left_out = call->left_out_ns = 0;
+        if (call > last) continue;
+        call->begin_ns = begin_ns - 1 - (uint64_t)(last - call);
+        call->began_before = true;
+    }
+    if (calls->last_ns < begin_ns) calls->last_ns = begin_ns;
+}
+
 /* What is open when its execution context is seen first; `begins`: but for the innermost frame. */
 static void
 find_open_frames(struct rb_vm_trace_calls *calls, struct rb_vm_trace_ractor *ractor, bool begins)
 {
-    calls->last_ns = rb_vm_trace_epoch_begin_ns(&(uint32_t){ 0 });
+    uint64_t begin_ns = rb_vm_trace_epoch_begin_ns(&calls->epoch);
+    bool reset = calls->epoch != rb_vm_trace_capture.first_epoch;
+    calls->last_ns = reset ? 0 : begin_ns; /* no event is before the settings, with which the trace begins */
     rb_vm_trace_host_each_frame(calls->ec, begins, ractor, push_before, calls);
+    if (reset) begin_epoch(calls);
 }
 
 /* NULL: no memory. */
@@ -181,32 +203,17 @@ make(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec)
     return calls;
 }
 
-/* After a reset, open calls began with it, outer ones first. */
-static void
-begin_epoch(struct rb_vm_trace_calls *calls)
-{
-    uint64_t begin_ns = rb_vm_trace_epoch_begin_ns(&(uint32_t){ 0 });
-    for (struct vm_trace_open_call *call = calls->open; call <= calls->top; call++, begin_ns++) {
-        call->recorded_ns = call->left_out = call->left_out_ns = 0;
-        if (call->begin_ns >= begin_ns) continue;
-        call->begin_ns = begin_ns;
-        call->began_before = true;
-    }
-    if (calls->last_ns < begin_ns) calls->last_ns = begin_ns;
-}
-
 static __attribute__((noinline)) void
 catch_up(struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_calls *calls)
 {
     uint64_t changes = trace_changes();
-    bool reset = (uint32_t)changes != (uint32_t)calls->changes;
     ractor_notice_reset(ractor);
     struct vm_trace_ractor_calls *names = calls_of(ractor);
     if (names->changes != changes) {
         rb_vm_trace_call_names_forget(names);
         names->changes = changes;
     }
-    if (reset) begin_epoch(calls);
+    if (calls->epoch != (uint32_t)changes) begin_epoch(calls);
     calls->changes = changes;
 }
 
@@ -386,7 +393,7 @@ abandon(struct rb_execution_context_struct *current, struct rb_vm_trace_calls *c
 {
     struct rb_vm_trace_ractor *ractor = rb_vm_trace_host_ractor(current);
     if (!ractor || ractor == rb_vm_trace_capture.overflow) return;
-    if ((uint32_t)calls->changes != trace_epoch()) begin_epoch(calls);
+    if (calls->epoch != trace_epoch()) begin_epoch(calls);
     calls->ec = current; /* its own is gone */
     report_context(ractor, calls, calls->last_ns, VM_TRACE_CALL_ABANDONED);
 }
@@ -415,7 +422,7 @@ rb_vm_trace_open_calls_report(struct rb_vm_trace_ractor *ractor)
     pthread_mutex_lock(&lock);
     for (struct rb_vm_trace_calls *calls = contexts; calls; calls = calls->next) {
         if (calls->trace != trace_id()) continue;
-        if ((uint32_t)calls->changes != trace_epoch()) begin_epoch(calls);
+        if (calls->epoch != trace_epoch()) begin_epoch(calls);
         report_context(ractor, calls, ns, VM_TRACE_CALL_OPEN);
         calls->top = calls->open;
     }
@@ -491,7 +498,7 @@ rb_vm_trace_open_calls_snapshot_begin(void)
             ractor->lost += (uint64_t)(calls->top - calls->open);
             continue;
         }
-        if ((uint32_t)made->changes != trace_epoch()) begin_epoch(made);
+        if (made->epoch != trace_epoch()) begin_epoch(made);
         for (const struct vm_trace_open_call *call = made->open + 1; call <= made->top; call++) {
             if (call->name) rb_vm_trace_string_retain((struct vm_trace_string *)call->name);
         }

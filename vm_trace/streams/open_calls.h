@@ -45,6 +45,7 @@ struct rb_vm_trace_calls {
     uint64_t thread;             /* index of the track in a header, while the three below are the writer's */
     uint32_t chunk, reused, renamed;
     uint32_t generation;         /* of the list that it is in */
+    uint32_t epoch;              /* no call began before it, but those that were open then */
     char *track;                 /* of a copy, or a fiber: the name of the track, of so many bytes; NULL: `ec` has it */
     size_t track_bytes;
     bool copy;                   /* for a snapshot */

@@ -153,19 +153,15 @@ write_call(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct
 }
 
 /*
- * Calls of methods that are open at a reset begin with it, each 1 ns after the one around it
- * (open_calls.c). A system call that they made begins behind them: of slices that begin at the same time,
- * Perfetto keeps only the innermost. It shows no deeper ones than these.
+ * What is open at a reset begins with it. A system call begins 1 ns after what its thread is `blocked` in: of
+ * slices that begin at the same time, Perfetto keeps only the innermost.
  */
-enum { BEHIND_CALLS_NS = 512 };
-
 static void
-begin_behind_calls(struct rb_vm_trace_ractor *ractor, struct vm_trace_native_thread *thread, uint64_t end_ns)
+begin_behind_blocked(struct rb_vm_trace_ractor *ractor, struct vm_trace_native_thread *thread, uint64_t end_ns)
 {
     ractor_notice_reset(ractor);
     if (thread->call.ns >= ractor->from_ns) return;
-    thread->call.ns = ractor->from_ns + BEHIND_CALLS_NS;
-    if (thread->call.ns > end_ns) thread->call.ns = end_ns;
+    thread->call.ns = ractor->from_ns + (end_ns > ractor->from_ns);
 }
 
 static void
@@ -174,7 +170,7 @@ end_call(struct rb_vm_trace_ractor *ractor, struct vm_trace_native_thread *threa
 {
     struct slice slice = { thread, ns, result, end };
     if (thread->call.ns) {
-        begin_behind_calls(ractor, thread, ns);
+        begin_behind_blocked(ractor, thread, ns);
         rb_vm_trace_kernel_slice(&rb_vm_trace_syscalls, ractor, thread->call.ns, ns, write_call, &slice);
     }
     else if (thread->call.seen && end == RETURNED) { /* its begin is lost */

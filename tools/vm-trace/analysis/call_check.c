@@ -103,6 +103,10 @@ check_nesting(struct call_check *check, struct reader *reader, const struct fxt_
         FAULT(reader, event, "call %s begins at %" PRId64 " inside another one, and ends after it",
               escape_into(name, sizeof name, event->name), event->ts_ns);
         return;
+      case ENDED_OVERLAPS_PAIR:
+        FAULT(reader, event, "call %s begins at %" PRId64 " while its thread is blocked, and ends after that",
+              escape_into(name, sizeof name, event->name), event->ts_ns);
+        return;
       case ENDED_SAME_BEGIN:
         FAULT(reader, event, "call %s begins at %" PRId64 ", as one inside of it",
               escape_into(name, sizeof name, event->name), event->ts_ns);
@@ -120,6 +124,13 @@ call_check_call(struct call_check *check, struct reader *reader, const struct fx
     if (!complete) return;
     check_left_out(process_of(check, event->pid), reader, event);
     check_nesting(check, reader, event);
+}
+
+void
+call_check_blocked(struct call_check *check, const struct fxt_event *event)
+{
+    if (event->type == FXT_EVENT_DURATION_BEGIN) ended_slices_begin_pair(&check->ended, event);
+    if (event->type == FXT_EVENT_DURATION_END) ended_slices_end_pair(&check->ended, event);
 }
 
 void

@@ -1,7 +1,7 @@
 #ifndef CALL_CHECK_H
 #define CALL_CHECK_H
-/* call_check.h - checks the stream `calls`: the arguments of calls, that they nest on each track, and
- * that the settings and the summary agree with them.
+/* call_check.h - checks the stream `calls`: the arguments of calls, that they nest on each track with each
+ * other and with what their thread is blocked in, and that the settings and the summary agree with them.
  */
 #include "analysis/ended_slices.h"
 #include "analysis/stream_counts.h"
@@ -34,6 +34,8 @@ void call_check_settings(struct call_check *check, struct reader *reader, const 
 void call_check_summary(struct call_check *check, struct reader *reader, const struct fxt_event *event);
 /* An event of the category call. */
 void call_check_call(struct call_check *check, struct reader *reader, const struct fxt_event *event);
+/* An event of the category blocked. */
+void call_check_blocked(struct call_check *check, const struct fxt_event *event);
 /* Compares the counts of a process. All of its calls must be in the trace. */
 void call_check_finish(struct call_check *check, struct reader *reader, uint32_t pid);
 

@@ -803,6 +803,7 @@ check_blocked(struct schema_check *check, const struct fxt_event *event)
     const struct fxt_arg *fd = fxt_event_arg(event, STRING_FD);
     struct event_name name;
     optional_string(check, event, STRING_CLASS);
+    call_check_blocked(&check->calls, event);
     if (fd != NULL && (fd->type < FXT_ARG_INT32 || fd->type > FXT_ARG_UINT64))
         FAULT(check, event, "%s has no whole number as its argument fd", name_of(&name, event));
 }
