@@ -12,8 +12,9 @@ class TestHtmlThreads < Minitest::Test
 
   def decode(numbers, texts) = PageNumbers.segments(numbers).each { |segment| segment.by &&= texts[segment.by] }
 
-  def timeline_of(bytes)
-    data = data_of(page(bytes))
+  def timeline_of(bytes) = timeline_in(data_of(page(bytes)))
+
+  def timeline_in(data)
     texts, timeline = data.values_at("strings", "timeline")
     timeline["tracks"] = timeline["tracks"].map do |track|
       track[0, 2] + [texts[track[2]]] + track[3..8] + [texts[track[9]], decode(track[10], texts)]
@@ -68,6 +69,28 @@ class TestHtmlThreads < Minitest::Test
     gc.transform_keys! { |kind, reason, by| [kind, reason == "(unknown)" ? "" : reason, by] }
     assert_equal gc, by_name(timeline["pauses"], timeline["reasons"])
     timeline
+  end
+
+  # A piece of a spool, in which a thread is blocked from its begin on, or to its end.
+  def piece(from, to, ends)
+    trace = ThreadsTrace.new(settings: nil, ends: ends) do |t|
+      t.event(:instant, :main, "trace", "settings", from, flags: "threads", pid: [:uint32, 42])
+      t.thread(:web, 50)
+      t.blocks(:web, "Queue#pop", from, to)
+    end
+    trace.build(suspensions: 1).bytes
+  end
+
+  # The last events of a piece may be later than the first ones of the next.
+  def test_what_a_thread_is_blocked_in_over_two_pieces_has_its_name_in_both
+    Dir.mktmpdir do |dir|
+      files = { 1 => piece(8, nil, 12), 2 => piece(11, 20, 25) }.map do |number, bytes|
+        "#{dir}/web1-7-20261126T221504-#{number}-size.fxt".tap { |path| File.binwrite(path, bytes) }
+      end
+      timeline = timeline_in(data_of(tool("html", *files).out))
+      sums = by_name(timeline["tracks"].flat_map(&:last), timeline["names"])
+      assert_equal({ ["Queue#pop", ""] => [2, 12_000_000, 8_000_000] }, sums.transform_values { |sum| sum.first(3) })
+    end
   end
 
   def test_numbers_are_those_of_the_report

@@ -78,10 +78,11 @@ on_piece(void *context, const struct thread_times *times, enum thread_state stat
                                 .waker = NO_TRACK};
     if (state == THREAD_BLOCKED) {
         piece.waker = thread->waker;
-        if (thread->blocks && thread->blocked_ns >= from_ns && thread->blocked_ns <= to_ns) {
+        /* The state began at since_ns; what an earlier piece of a spool has of it was passed then. */
+        if (thread->blocks && thread->blocked_ns >= times->since_ns && thread->blocked_ns <= to_ns) {
             piece.name = thread->blocked_in;
             piece.class_name = thread->class_name;
-            piece.name_ns = thread->blocked_ns;
+            piece.name_ns = thread->blocked_ns > from_ns ? thread->blocked_ns : from_ns;
         }
         thread->blocks = false;
     }
