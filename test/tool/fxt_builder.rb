@@ -248,12 +248,12 @@ class ThreadsTrace
 
   attr_reader :builder, :offsets
 
-  def initialize(pid: 42, settings: {}, ends: 100)
-    @pid, @ends = pid, ends
+  def initialize(pid: 42, settings: {}, ends: 100, provider: "test")
+    @pid, @ends, @provider = pid, ends, provider
     @threads = {}
     @events = 0
     @builder = FxtBuilder.new
-    @builder.provider(1, "test")
+    @builder.provider(1, provider)
     @builder.init
     @builder.process_name(pid, "ruby")
     thread(:main, pid + 1)
@@ -268,7 +268,7 @@ class ThreadsTrace
   end
 
   def new_chunk
-    @builder.provider(1, "test")
+    @builder.provider(1, @provider)
     @builder.init
     @threads.each_value { |thread| @builder.thread(thread[:ref], @pid, thread[:tid]) }
   end

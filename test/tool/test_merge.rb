@@ -51,6 +51,44 @@ class TestMerge < Minitest::Test
     end
   end
 
+  # Of a process of CRuby whose pid and threads' ids another one has, too, as in another container.
+  def recording(host, times, ms)
+    StatesTrace.new(pid: 7, settings: { pid: [:uint32, 7], ruby: host }, provider: "ruby vm_trace") do |t|
+      t.event(:instant, :main, "trace", "host", 0, host: host, unix_ns: [:uint64, 1])
+      times.times do |i|
+        from = i * 3 * ms
+        t.runs(:main, from)
+        t.during(:main, "gc", "minor", from, from + 0.001, reason: "newobj")
+        t.during(:main, "marker", "request", from + 0.002, from + ms)
+        t.compiles(:main, "foo (/app/foo.rb:3)", from + 0.01, from + 0.02, version: i + 1)
+        t.exits(:main, "GuardType", "foo (/app/foo.rb:3)", from + 0.5, lost: 0.01, version: i + 1)
+        t.blocks(:main, "Queue#pop", from + ms, from + 2 * ms, from + 3 * ms)
+        t.event(:async_begin, :main, "reprofile", "foo (/app/foo.rb:3)", from + 0.6, extra: [i], reason: "GuardType")
+        t.event(:async_end, :main, "reprofile", "foo (/app/foo.rb:3)", from + 0.7, extra: [i])
+      end
+      t.site("GuardType", "foo (/app/foo.rb:3)", times, lost: 0.01 * times)
+      t.states(:main, compiled: times * ms)
+    end.build
+  end
+
+  def test_equal_process_ids_of_two_recordings_stay_two_processes
+    with_files(recording("web1", 4, 5), recording("web2", 3, 7)) do |*files|
+      merge(*files) do |out, result|
+        assert_includes result.err, "process 7 is also in an earlier file: Perfetto shows the two as one process"
+        report = lambda do |*read|
+          JSON.parse(tool("report", "--format=json", "--top=1000", *read).out.gsub(Regexp.union(read), "F"))
+        end
+        beside, merged = report[*files], report[out]
+        assert_equal [7, 7], merged.fetch("processes").fetch("rows").map { |row| row["pid"] }
+        of_files = %w[traces files]
+        assert_equal beside.except(*of_files), merged.except(*of_files)
+        history = ->(*read) { tool("history", "*foo*", *read).out }
+        assert_equal history[*files], history[out]
+        assert_equal answers(*files), answers(out)
+      end
+    end
+  end
+
   def with_process_id(file, pid)
     words = File.binread(file).unpack("Q<*a*")
     words.map { |word| word == 4242 ? pid : word }.pack("Q<#{words.size - 1}a*")
@@ -137,7 +175,7 @@ class TestMerge < Minitest::Test
   def test_a_process_in_two_files_is_said
     with_files(OurTrace.new.build, OurTrace.new.build) do |*files|
       merge(*files) do |_, result|
-        assert_equal "vm-trace: #{files[1]}: process 42 is also in an earlier file: the events of both become one process\n", result.err
+        assert_equal "vm-trace: #{files[1]}: process 42 is also in an earlier file: Perfetto shows the two as one process\n", result.err
         assert_equal 0, result.status
       end
     end

@@ -187,7 +187,7 @@ class TestQuery < Minitest::Test
 
   # A trace of one thread, which runs from `from` and blocks up to `to`.
   def blocked_trace(pid, tid, from, to)
-    ThreadsTrace.new(pid: pid) do |t|
+    ThreadsTrace.new(pid: pid, provider: "ruby vm_trace") do |t|
       t.thread(:worker, tid)
       t.runs(:worker, from)
       t.blocks(:worker, "Kernel#sleep", from + 1, to - 1, to)
@@ -216,22 +216,25 @@ class TestQuery < Minitest::Test
     end
   end
 
-  # Two containers, or a process that got the pid of an earlier one.
-  def test_equal_process_ids_of_two_files_are_two_processes
+  # Two containers, or a process that got the pid of an earlier one: as files, and merged.
+  def test_equal_process_ids_of_two_recordings_are_two_processes
     traces = [[0, 60], [5, 30]].map do |from, to|
       blocked_trace(10, 10, from, to) do |t|
         t.during(:worker, "marker", "span #{to}", to, to + 2)
         t.builder.event(:async_begin, "c", "job", ts: t.ns(to), thread: 1, extra: [1])
       end
     end
+    spans = "select count(*) from slice s join thread_track t on t.id = s.track_id join thread using (utid)
+             where s.name like 'span%' group by upid"
     with_files(*traces.map(&:build)) do |*files|
-      out = ->(sql) { tool("query", *files, sql).out.lines(chomp: true).drop(1) }
-      assert_equal ['10,10,"worker","Running",1', '10,10,"worker","S",58', '10,10,"worker","W",1',
-                    '10,10,"worker","Running",1', '10,10,"worker","S",23', '10,10,"worker","W",1'],
-                   out[STATES.sub("order by pid", "order by upid")]
-      assert_equal %w[1 1], out["select count(*) from slice s join thread_track t on t.id = s.track_id join thread using (utid)
-                                 where s.name like 'span%' group by upid"]
-      assert_equal %w[0 0], out["select depth from slice where name = 'job'"]
+      [files, [merged(*files)]].each do |read|
+        out = ->(sql) { tool("query", *read, sql).out.lines(chomp: true).drop(1) }
+        assert_equal ['10,10,"worker","Running",1', '10,10,"worker","S",58', '10,10,"worker","W",1',
+                      '10,10,"worker","Running",1', '10,10,"worker","S",23', '10,10,"worker","W",1'],
+                     out[STATES.sub("order by pid", "order by upid")]
+        assert_equal %w[1 1], out[spans]
+        assert_equal %w[0 0], out["select depth from slice where name = 'job'"]
+      end
     end
   end
 

@@ -6,7 +6,7 @@
  *      report_new -> report_read_all -> the tables (report_tables.h) -> report_free
  *
  * A row of `processes` is what one file has of one process: its settings, its summary and its sites.
- * A file may have several of them (see `merge`). And a process may have several rows, for a spool
+ * A file may have several of them (see `merge`), also with equal pids. And a process may have several rows, for a spool
  * has a file for each piece of its recording (spool_names.h): they name the first one as `whole`.
  * Threads belong to the whole, exits and losses to the piece.
  */
@@ -59,6 +59,7 @@ struct report_file {
 
 struct report_process {
     uint32_t trace; /* the key: number of the trace that was read */
+    uint32_t recording;
     uint32_t pid;
     uint32_t file;
     uint32_t whole;  /* number of the first piece of the same recording: mostly its own */
@@ -90,6 +91,8 @@ struct report_process {
     int64_t first_edge_ns; /* of switches and durations, in the order of the file */
     uint64_t edge_chunk;   /* that the last one was in */
 };
+
+enum { REPORT_PROCESS_KEYS = 3 };
 
 /* What a thread blocked in. */
 struct report_blocked {
@@ -188,6 +191,7 @@ struct report {
     struct row_table threads;   /* of struct report_thread */
     uint64_t chunk_offset;  /* where the current chunk begins */
     uint32_t last_thread;   /* the native thread of the last event */
+    uint32_t last_provider; /* likewise */
 
     bool has_events;
     bool recorded[REPORT_STREAMS]; /* the files have events of it, whether they pass the filter or not */

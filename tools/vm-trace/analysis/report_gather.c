@@ -93,9 +93,9 @@ note_time(struct report *report, int64_t ts_ns)
 
 /* The process as a whole, one of whose pieces has this number. */
 static uint32_t
-whole_of(struct report *report, uint32_t pid, uint32_t number)
+whole_of(struct report *report, uint32_t recording, uint32_t pid, uint32_t number)
 {
-    const uint32_t key[2] = {report->recording.number, pid};
+    const uint32_t key[2] = {recording, pid};
     uint32_t known = report->wholes.count;
     struct report_whole *whole = row_table_get(&report->wholes, key); /* not more than there are processes */
     if (report->wholes.count > known) whole->process = number;
@@ -105,15 +105,15 @@ whole_of(struct report *report, uint32_t pid, uint32_t number)
 /* Returns the number of a process of the current file; with too many, the last one collects the
  * rest. */
 static uint32_t
-process_of(struct report *report, uint32_t pid)
+process_of(struct report *report, uint32_t provider, uint32_t pid)
 {
-    const uint32_t key[2] = {report->traces, pid};
+    const uint32_t key[REPORT_PROCESS_KEYS] = {report->traces, recording_of(&report->recording, provider), pid};
     uint32_t known = report->processes.count;
     struct report_process *process = row_table_get(&report->processes, key);
     if (process == NULL) return REPORT_PROCESSES_MAX - 1;
     if (report->processes.count > known) {
         process->file = report->file_count - 1;
-        process->whole = whole_of(report, pid, known);
+        process->whole = whole_of(report, key[1], pid, known);
         report_process(report, process->whole)->latest = known;
         process->summary_sites = UINT64_MAX;
         process->first_ns = INT64_MAX;
@@ -141,13 +141,14 @@ thread_row(struct report *report, uint32_t process, uint32_t tid, uint32_t runs)
 }
 
 static uint32_t
-thread_of(struct report *report, uint32_t pid, uint32_t tid)
+thread_of(struct report *report, uint32_t provider, uint32_t pid, uint32_t tid)
 {
-    if (report->last_thread != NO_THREAD) {
+    if (report->last_thread != NO_THREAD && report->last_provider == provider) {
         const struct report_thread *last = report_thread(report, report->last_thread);
         if (last->tid == tid && report_process(report, last->process)->pid == pid) return report->last_thread;
     }
-    uint32_t whole = report_whole(report, process_of(report, pid));
+    uint32_t whole = report_whole(report, process_of(report, provider, pid));
+    report->last_provider = provider;
     return report->last_thread = thread_row(report, whole, tid, STRING_NONE);
 }
 
@@ -156,7 +157,7 @@ on_object(void *context, const struct fxt_object *object)
 {
     struct report *report = context;
     if (object->type == FXT_OBJECT_PROCESS) return;
-    struct report_thread *thread = report_thread(report, thread_of(report, object->pid, object->tid));
+    struct report_thread *thread = report_thread(report, thread_of(report, object->provider, object->pid, object->tid));
     thread->name = pool_id(report->pool, object->name);
     thread->wanted = -1;
     sched_processes_name(&report->sched_processes, object);
@@ -168,6 +169,7 @@ on_chunk(void *context, uint32_t id, struct fxt_string name, uint64_t offset)
     struct report *report = context;
     const uint32_t key[3] = {report->file_count - 1, id, pool_id(report->pool, name)};
     struct report_provider *provider = row_table_get(&report->providers, key);
+    recording_tracer(&report->recording, id, name);
     report->chunk_offset = offset;
     if (provider != NULL) provider->chunks++;
 }
@@ -680,7 +682,7 @@ on_sched(void *context, const struct fxt_sched *sched)
     if (count == 0) return;
     note_time(report, sched->ts_ns);
     for (unsigned i = 0; i < count; i++) {
-        uint32_t row = thread_of(report, changes[i].pid, changes[i].tid);
+        uint32_t row = thread_of(report, sched->provider, changes[i].pid, changes[i].tid);
         uint32_t whole = report_thread(report, row)->process, process = report_piece(report, whole);
         note_process_time(report_process(report, process), sched->ts_ns);
         note_thread_time(report_thread(report, row), sched->ts_ns, sched->ts_ns, sched->ts_ns);
@@ -701,7 +703,7 @@ on_event(void *context, const struct fxt_event *event)
 {
     struct report *report = context;
     note_time(report, event->ts_ns);
-    uint32_t native = thread_of(report, event->pid, event->tid), row = native;
+    uint32_t native = thread_of(report, event->provider, event->pid, event->tid), row = native;
     uint32_t whole = report_thread(report, native)->process, process = report_piece(report, whole);
     note_process_time(report_process(report, process), event->ts_ns);
     int64_t end_ns = event->type == FXT_EVENT_DURATION_COMPLETE ? event->end_ns : event->ts_ns;
@@ -765,7 +767,7 @@ sample_wanted(void *context, const struct time_sample *sample)
 {
     struct report *report = context;
     note_time(report, sample->ts_ns);
-    uint32_t native = thread_of(report, sample->pid, sample->tid);
+    uint32_t native = thread_of(report, sample->provider, sample->pid, sample->tid);
     uint32_t process = report_piece(report, report_thread(report, native)->process);
     note_process_time(report_process(report, process), sample->ts_ns);
     note_thread_time(report_thread(report, native), sample->ts_ns, sample->ts_ns, sample->ts_ns);
@@ -777,7 +779,7 @@ static void
 sample_added(void *context, const struct time_sample *sample)
 {
     struct report *report = context;
-    uint32_t native = thread_of(report, sample->pid, sample->tid);
+    uint32_t native = thread_of(report, sample->provider, sample->pid, sample->tid);
     struct sample_thread *thread = row_table_get(&report->samples.threads, &native);
     if (thread != NULL) sample_times_add(&thread->times, sample->state, sample->ns, 1);
     const uint32_t key[SAMPLE_PLACE_KEYS] = {report->file_count - 1, report->samples.profile.nodes[sample->node].text,
@@ -846,7 +848,7 @@ report_new(size_t memory_bytes, const struct report_filter *filter)
     exit_table_init(&report->exits);
     throws_init(&report->throws);
     seen_table_init(&report->seen);
-    row_table_init(&report->processes, sizeof(struct report_process), 2, REPORT_PROCESSES_MAX);
+    row_table_init(&report->processes, sizeof(struct report_process), REPORT_PROCESS_KEYS, REPORT_PROCESSES_MAX);
     row_table_init(&report->wholes, sizeof(struct report_whole), 2, REPORT_PROCESSES_MAX);
     row_table_init(&report->threads, sizeof(struct report_thread), 3, REPORT_THREADS_MAX);
     row_table_init(&report->losses, sizeof(struct report_loss), 2, REPORT_PROCESSES_MAX);
@@ -895,6 +897,7 @@ report_free(struct report *report)
     kernel_sums_free(&report->kernel);
     free_samples(&report->samples);
     sched_processes_free(&report->sched_processes);
+    recording_free(&report->recording);
     compilations_free(&report->compilations);
     version_history_free(&report->history);
     exit_table_free(&report->exits);

@@ -182,7 +182,7 @@ void model_arg_from(struct model *model, const struct fxt_arg *arg, struct model
 /* model_threads.c */
 void model_threads_begin(struct model *model);
 void model_threads_end(struct model *model);
-uint32_t model_pid(struct model *model, uint32_t pid); /* returns its number, in the recording that is read */
+uint32_t model_pid(struct model *model, uint32_t provider, uint32_t pid); /* its number, in the provider's recording */
 uint32_t model_pid_of(struct model *model, uint32_t recording, uint32_t pid); /* likewise, in this recording */
 uint32_t model_process(struct model *model, uint32_t number);              /* returns a upid, added if necessary */
 uint32_t model_thread(struct model *model, uint32_t tid, uint32_t number); /* likewise a utid */

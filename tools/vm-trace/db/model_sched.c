@@ -76,7 +76,7 @@ void
 model_thread_process(struct model *model, const struct fxt_object *object)
 {
     struct model_scheduling *all = scheduling_of(model);
-    uint32_t pid = model_pid(model, object->pid), recording = model->pids.list[pid].recording;
+    uint32_t pid = model_pid(model, object->provider, object->pid), recording = model->pids.list[pid].recording;
     uint64_t key = thread_hash(object->raw_tid, 0, pid);
     uint32_t index = map_get(&all->by_process, key);
     if (index == MAP_NONE) {
@@ -167,10 +167,10 @@ model_switch_from(struct model *model, const struct fxt_sched *sched)
         .out_tid = sched->out_tid,
         .in_tid = sched->in_tid,
         .dropped = sched->dropped,
-        .recording = model->piece_ends.recording.number,
+        .recording = recording_of(&model->piece_ends.recording, sched->provider),
         .provider = sched->provider,
-        .out_pid = model_pid(model, sched->out_pid),
-        .in_pid = model_pid(model, sched->in_pid),
+        .out_pid = model_pid(model, sched->provider, sched->out_pid),
+        .in_pid = model_pid(model, sched->provider, sched->in_pid),
     };
     if (kept.dropped) return kept;
     if (sched->type == FXT_SCHED_SWITCH) {

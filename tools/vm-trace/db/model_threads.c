@@ -47,9 +47,9 @@ model_pid_of(struct model *model, uint32_t recording, uint32_t pid)
 }
 
 uint32_t
-model_pid(struct model *model, uint32_t pid)
+model_pid(struct model *model, uint32_t provider, uint32_t pid)
 {
-    return model_pid_of(model, model->piece_ends.recording.number, pid);
+    return model_pid_of(model, recording_of(&model->piece_ends.recording, provider), pid);
 }
 
 uint32_t

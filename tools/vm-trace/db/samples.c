@@ -19,6 +19,7 @@ struct read_sample {
 
 struct samples_reading {
     struct sample_packets *packets;
+    uint32_t provider; /* of the current blob */
     ARRAY_OF(struct read_sample) samples;
     ARRAY_OF(struct packet_weight) weights;
     struct map context_rows; /* generation and number -> row */
@@ -32,9 +33,10 @@ on_sample(void *context, const struct packet_sample *sample)
     struct model *model = context;
     struct samples_reading *reading = model->samples->reading;
     struct budget *budget = reader_budget(model->reader);
+    uint32_t pid = model_pid(model, reading->provider, sample->task.pid);
     model_room(model, reading->samples.list, reading->samples.count, reading->samples.capacity);
     reading->samples.list[reading->samples.count++] =
-        (struct read_sample){*sample, reading->weights.count, model_pid(model, sample->task.pid)};
+        (struct read_sample){*sample, reading->weights.count, pid};
     for (uint32_t i = 0; i < sample->weight_count; i++) {
         model_room(model, reading->weights.list, reading->weights.count, reading->weights.capacity);
         reading->weights.list[reading->weights.count++] = sample->weights[i];
@@ -46,6 +48,7 @@ on_sample(void *context, const struct packet_sample *sample)
 void
 model_samples_read(struct model *model, const struct fxt_blob *blob)
 {
+    model->samples->reading->provider = blob->provider;
     sample_packets_read(model->samples->reading->packets, blob, on_sample, model);
 }
 

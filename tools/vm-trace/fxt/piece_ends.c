@@ -11,12 +11,12 @@ struct open_duration {
 };
 
 struct thread {
-    uint32_t pid, tid; /* the key */
+    uint32_t recording, pid, tid; /* the key */
     uint32_t depth, capacity;
     struct open_duration *open;
     int64_t last_ns;   /* of its events */
 };
-enum { THREAD_KEYS = 2 };
+enum { THREAD_KEYS = 3 };
 
 static void
 free_threads(struct piece_ends *ends)
@@ -36,6 +36,7 @@ void
 piece_ends_free(struct piece_ends *ends)
 {
     free_threads(ends);
+    recording_free(&ends->recording);
 }
 
 void
@@ -45,18 +46,26 @@ piece_ends_file_begin(struct piece_ends *ends, const char *path)
     if (!ends->goes_on) free_threads(ends);
 }
 
+void
+piece_ends_chunk(struct piece_ends *ends, uint32_t provider, struct fxt_string name)
+{
+    recording_tracer(&ends->recording, provider, name);
+}
+
 /* The settings are a piece's first event, and have the time at which it begins. */
 static void
-end_open(struct piece_ends *ends, const struct fxt_event *settings)
+end_open(struct piece_ends *ends, uint32_t recording, const struct fxt_event *settings)
 {
     for (uint32_t i = 0; i < ends->threads.count; i++) {
         struct thread *thread = row_table_at(&ends->threads, i);
-        if (thread->pid != settings->pid) continue;
+        if (thread->pid != settings->pid || thread->recording != recording) continue;
         int64_t ts_ns = settings->ts_ns > thread->last_ns ? settings->ts_ns : thread->last_ns;
         for (; thread->depth > 0; thread->depth--) {
             const struct open_duration *open = &thread->open[thread->depth - 1];
-            ends->end(ends->context, &(struct piece_end){.pid = thread->pid, .tid = thread->tid, .ts_ns = ts_ns,
-                                                         .category = open->category, .name = open->name});
+            const struct piece_end end = {
+                .recording = recording, .pid = thread->pid, .tid = thread->tid, .category = open->category,
+                .name = open->name, .ts_ns = ts_ns};
+            ends->end(ends->context, &end);
         }
     }
 }
@@ -65,10 +74,12 @@ void
 piece_ends_event(struct piece_ends *ends, const struct fxt_event *event)
 {
     bool settings = event->category.id == STRING_TRACE && event->name.id == STRING_SETTINGS;
-    if (settings && ends->goes_on) end_open(ends, event);
+    uint32_t recording = recording_of(&ends->recording, event->provider);
+    if (settings && ends->goes_on) end_open(ends, recording, event);
     bool begins = event->type == FXT_EVENT_DURATION_BEGIN;
     if (!begins && event->type != FXT_EVENT_DURATION_END) return;
-    struct thread *thread = row_table_get(&ends->threads, (const uint32_t[THREAD_KEYS]){event->pid, event->tid});
+    const uint32_t key[THREAD_KEYS] = {recording, event->pid, event->tid};
+    struct thread *thread = row_table_get(&ends->threads, key);
     if (thread == NULL) return;
     if (thread->depth == 0 || event->ts_ns > thread->last_ns) thread->last_ns = event->ts_ns;
     if (!begins) {

@@ -2,8 +2,8 @@
 #define PIECE_ENDS_H
 /* piece_ends.h - where durations end that are open at the end of a spool's piece.
  *
- *      piece_ends_init -> for each file: piece_ends_file_begin, then piece_ends_event for each event
- *      -> piece_ends_free
+ *      piece_ends_init -> for each file: piece_ends_file_begin, then piece_ends_chunk and piece_ends_event
+ *      for each chunk and event -> piece_ends_free
  *
  * A thread that waits while the recorder cuts its recording has the begin of the duration in both
  * pieces, and its end in the later one. Read as one trace, the later begin would lie in the earlier
@@ -14,7 +14,7 @@
 #include "fxt/spool_names.h"
 
 struct piece_end {
-    uint32_t pid, tid;
+    uint32_t recording, pid, tid;
     uint32_t category, name; /* strings of the reader's pool */
     int64_t ts_ns;
 };
@@ -34,6 +34,7 @@ void piece_ends_init(struct piece_ends *ends, struct pool *pool, on_piece_end_fu
 void piece_ends_free(struct piece_ends *ends);
 /* The path must live until the next file begins. */
 void piece_ends_file_begin(struct piece_ends *ends, const char *path);
+void piece_ends_chunk(struct piece_ends *ends, uint32_t provider, struct fxt_string name);
 /* Takes an event, and passes the ends that are before it. */
 void piece_ends_event(struct piece_ends *ends, const struct fxt_event *event);
 

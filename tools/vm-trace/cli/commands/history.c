@@ -35,7 +35,7 @@ struct exit_group {
 };
 
 struct process {
-    uint32_t recording; /* the key: number of a file, or of a spool's pieces of one process */
+    uint32_t recording; /* the key (fxt/spool_names.h) */
     uint32_t pid;
     struct code_settings code;
 };
@@ -64,9 +64,9 @@ process_at(const struct history *history, uint32_t number)
 }
 
 static uint32_t
-process_of(struct history *history, uint32_t pid)
+process_of(struct history *history, uint32_t provider, uint32_t pid)
 {
-    const uint32_t key[2] = {history->recording.number, pid};
+    const uint32_t key[2] = {recording_of(&history->recording, provider), pid};
     struct process *process = row_table_get(&history->processes, key);
     return process == NULL ? PIDS_MAX - 1 : (uint32_t)(process - process_at(history, 0));
 }
@@ -114,7 +114,7 @@ on_event(void *context, const struct fxt_event *event)
         history->has_events = true;
         history->start_ns = event->ts_ns;
     }
-    uint32_t process = process_of(history, event->pid);
+    uint32_t process = process_of(history, event->provider, event->pid);
     version_history_event(&history->versions, history->pool, process, event);
     note_flags(history, event);
     if (event->type != FXT_EVENT_INSTANT) return;
@@ -126,6 +126,14 @@ on_event(void *context, const struct fxt_event *event)
         if (event->name.id == STRING_JIT) event_code_jit(&process_at(history, process)->code, event);
         break;
     }
+}
+
+static void
+on_chunk(void *context, uint32_t provider, struct fxt_string name, uint64_t offset)
+{
+    struct history *history = context;
+    (void)offset;
+    recording_tracer(&history->recording, provider, name);
 }
 
 static void
@@ -346,7 +354,7 @@ run(const struct options *options, int argument_count, char **arguments)
     history.pool = reader_pool(history.reader);
     row_table_init(&history.exits, sizeof(struct exit_group), EXIT_KEYS, EXITS_MAX);
     row_table_init(&history.processes, sizeof(struct process), 2, PIDS_MAX);
-    struct fxt_visitor visitor = {.context = &history, .event = on_event};
+    struct fxt_visitor visitor = {.context = &history, .event = on_event, .chunk = on_chunk};
     const struct file_bounds bounds = {on_file_begin, on_file_end};
     enum status status =
         read_files(history.reader, options->max_faults, argument_count - 1, arguments, &visitor, &bounds);
@@ -365,6 +373,7 @@ run(const struct options *options, int argument_count, char **arguments)
     version_history_free(&history.versions);
     row_table_free(&history.exits);
     row_table_free(&history.processes);
+    recording_free(&history.recording);
     glob_free(&history.glob);
     reader_free(history.reader);
     return worse(status, finish_output());

@@ -24,7 +24,7 @@ struct merge {
 
 static const char *out_path;
 
-/* Perfetto, too, tells processes apart by their pid alone. */
+/* Perfetto tells processes apart by their pid alone. */
 static void
 merge_event(void *context, const struct fxt_event *event)
 {
@@ -35,7 +35,7 @@ merge_event(void *context, const struct fxt_event *event)
     map_set(&merge->file_of_pid, event->pid, merge->file);
     if (before == MAP_NONE || merge->piece_ends.goes_on) return;
     char text[160];
-    snprintf(text, sizeof text, "process %" PRIu32 " is also in an earlier file: the events of both become one process",
+    snprintf(text, sizeof text, "process %" PRIu32 " is also in an earlier file: Perfetto shows the two as one process",
              event->pid);
     file_message(merge->path, text);
 }
