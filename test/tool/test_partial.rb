@@ -20,6 +20,7 @@ class TestPartial < Minitest::Test
     FxtBuilder.simple(pid: PID) do |b|
       b.event(:instant, "trace", "settings", ts: 0, args: { "pid" => [:uint32, PID], "flags" => "exits threads syscalls" })
       b.switch(1 * S, 0, 1)
+      yield b if block_given?
       (first..14).each { |i| b.exit("GuardType(Fixnum)", FRAME, ts: i * S, lost_ns: 10) }
       b.event(:complete, "syscall", "read", ts: 85 * S, extra: [86 * S])
       60.times { |i| b.string(1000 + i, "#{i} ".ljust(30_000, "x")) }
@@ -143,6 +144,17 @@ class TestPartial < Minitest::Test
         rows = Dir["#{path}.#{i}/processes/*/*/*.gz"].flat_map { |file| CSV.parse(Zlib.gunzip(File.binread(file)), headers: true).to_a.drop(1) }
         assert_equal 1, rows.size
         assert_match text, rows[0].last.to_s
+      end
+    end
+  end
+
+  # As the states of its thread do.
+  def test_open_spans_of_tables_end_where_the_reading_ended
+    with_file(trace { |b| b.event(:begin, "marker", "request", ts: 1 * S) }) do |path|
+      { 13 * S => LITTLE, 84 * S => [] }.each do |length, options|
+        tool("export", "--tables=#{path}.#{length}", *options, path)
+        spans = Dir["#{path}.#{length}/spans/*/*/*.gz"].flat_map { |file| CSV.parse(Zlib.gunzip(File.binread(file)), headers: true).map(&:to_h) }
+        assert_equal [["1", length.to_s]], spans.select { |row| row["name"] == "request" }.map { |row| row.values_at("open", "dur_ns") }
       end
     end
   end

@@ -296,6 +296,29 @@ class TestTables < Minitest::Test
     assert_equal 35, rows("processes").size
   end
 
+  # A process of another container, whose trace ends later. Its first event has another time.
+  def test_equal_process_ids_in_a_merged_trace_are_two_processes
+    one_by_one = { 1 => 50, 2 => 90 }.map do |from, ends|
+      trace = CallsTrace.new(settings: nil, ends: ends, provider: "ruby vm_trace") do |t|
+        t.event(:instant, :main, "trace", "settings", from, pid: [:uint32, 42], flags: "calls markers threads")
+        t.event(:instant, :main, "trace", "host", from, host: "web", unix_ns: [:uint64, NOON + t.ns(from)])
+        t.event(:begin, :main, "marker", "open until #{ends}", from)
+        t.call(:main, "Foo#bar (/app/foo.rb:3)", from + 1, from + 2)
+        t.runs(:main, from + 1)
+        t.blocks(:main, "Queue#pop", from + 3, ends)
+      end
+      write("web#{from}.fxt", trace.build)
+    end
+    tool("merge", "-o", "#{@dir}/all.fxt", *one_by_one)
+    assert_equal 0, export("#{@dir}/all.fxt").status
+    merged = TABLES.to_h { |table| [table, rows(table).map { |row| row.except("trace") }] }
+    assert_equal [[1, 49_000_000], [1, 88_000_000]],
+                 merged["spans"].select { |row| row["open"] == "1" }.map { |row| row.values_at("open", "dur_ns").map(&:to_i) }
+    FileUtils.rm_rf("#{@dir}/out")
+    export(*one_by_one)
+    TABLES.each { |table| assert_equal rows(table).map { |row| row.except("trace") }, merged[table], table }
+  end
+
   # --- privacy ----------------------------------------------------------------------------------------
 
   def test_arguments_and_command_lines_are_left_out

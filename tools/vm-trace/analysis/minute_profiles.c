@@ -238,7 +238,7 @@ read_windows(struct minute_trace *trace)
     trace->windows = xcalloc(minutes, sizeof *trace->windows);
     read_blocked(trace, report);
     call_stacks_init(&trace->names, &trace->blocked, NULL);
-    reader_read(report->reader, trace->file, &visitor); /* its faults are known */
+    reader_read_again(report->reader, trace->file, &visitor);
     for (size_t i = 0; i < minutes; i++) {
         if (trace->windows[i] == NULL) continue;
         merge_minute(trace, trace->first + (int64_t)i, trace->windows[i]);

@@ -315,14 +315,21 @@ thread_states_gc(struct thread_states *states, const struct duration_edge *edge,
     thread->in_gc = begins;
 }
 
-/* Where what is open of a thread ends. */
-static int64_t
-end_of(const struct thread_states *states, const struct thread_times *thread)
+int64_t
+thread_states_end_ns(struct thread_states *states, uint32_t row, uint32_t process)
 {
     void *context = states->visitor.context;
-    if (!states->stopped) return states->visitor.last_ns(context, thread->process);
-    int64_t seen_ns = states->visitor.seen_ns(context, thread->row), ractor_ns = cpu_at(states, thread->cpu)->last_ns;
+    if (!states->stopped) return states->visitor.last_ns(context, process);
+    const struct thread_times *thread = row_table_find(&states->threads, &row);
+    int64_t seen_ns = states->visitor.seen_ns(context, row), ractor_ns = INT64_MIN;
+    if (thread != NULL && thread->state != THREAD_UNKNOWN) ractor_ns = cpu_at(states, thread->cpu)->last_ns;
     return seen_ns > ractor_ns ? seen_ns : ractor_ns;
+}
+
+static int64_t
+end_of(struct thread_states *states, const struct thread_times *thread)
+{
+    return thread_states_end_ns(states, thread->row, thread->process);
 }
 
 struct interval

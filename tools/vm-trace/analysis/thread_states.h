@@ -127,6 +127,8 @@ void thread_states_gc(struct thread_states *states, const struct duration_edge *
  * switch out and the next run. */
 struct interval thread_states_blocked(struct thread_states *states, const struct duration_edge *begin,
                                       const struct duration_edge *end, int64_t last_ns);
+/* Where what is open of a thread ends: with its process, or where reading stopped, with what was read of the thread. */
+int64_t thread_states_end_ns(struct thread_states *states, uint32_t row, uint32_t process);
 /* The next records of the process are older than all before: ends its open states, and begins again. */
 void thread_states_begin_older(struct thread_states *states, uint32_t process);
 /* Ends all states that are open: their file ends. The thread may go on in the next one. If the file was not read to

@@ -372,6 +372,10 @@ read_records(struct reader *reader, struct input *input)
     uint64_t reported = 0;
     struct run run = {.open = false};
     while (!reader->stopped) {
+        if (reader->again && input->offset > reader->last_offset) {
+            reader->stopped = true;
+            break;
+        }
         reader->offset = input->offset;
         if (input->file_taken != reported && reader->visitor.progress) {
             reported = input->file_taken;
@@ -466,9 +470,24 @@ reader_read(struct reader *reader, const char *path, const struct fxt_visitor *v
 
     read_magic(reader, &input);
     if (!reader->stopped) read_records(reader, &input);
-    note_part(reader, &input, path);
+    if (!reader->again) note_part(reader, &input, path);
     input_close(&input);
     return 0;
+}
+
+int
+reader_read_again(struct reader *reader, const char *path, const struct fxt_visitor *visitor)
+{
+    struct budget *budget = &reader->budget;
+    size_t limit_bytes = budget->limit_bytes;
+    reader->again = true;
+    reader->last_offset = reader->stopped ? reader->offset : UINT64_MAX;
+    budget->limit_bytes = SIZE_MAX; /* only what was named before is named */
+    budget->exceeded = false;
+    int error = reader_read(reader, path, visitor);
+    budget->limit_bytes = limit_bytes;
+    reader->again = false;
+    return error;
 }
 
 const struct fxt_arg *

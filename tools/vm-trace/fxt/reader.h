@@ -209,6 +209,8 @@ void reader_out_of_budget(struct reader *reader);
  * 0, or errno if the file cannot be opened; everything else is reported as faults. The tables of
  * providers start empty; the pool is kept. */
 int reader_read(struct reader *reader, const char *path, const struct fxt_visitor *visitor);
+/* Reads the same file again, as far as it was read, whatever memory that took. */
+int reader_read_again(struct reader *reader, const char *path, const struct fxt_visitor *visitor);
 const struct fxt_counts *reader_counts(const struct reader *reader);
 /* The files that were not read as a whole, up to now; not those of which the trace itself says that events are missing. */
 const struct fxt_parts *reader_parts(const struct reader *reader);

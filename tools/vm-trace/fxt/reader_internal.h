@@ -19,6 +19,8 @@ struct reader {
     struct fxt_visitor visitor;
     struct fxt_counts counts;
     bool stopped;
+    bool again;                 /* the file was read before, up to the record at last_offset */
+    uint64_t last_offset;
     char *stopped_by;           /* the text of that fault */
     int64_t first_ns, last_ns;  /* of events and scheduling records: the least time, and the last in the file's order */
     struct fxt_parts parts;

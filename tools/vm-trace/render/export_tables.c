@@ -189,7 +189,7 @@ begin_process(struct tables_export *export, struct writing *writing, uint32_t nu
     const struct process_facts facts = {slash == NULL ? file : slash + 1, export->options.with_command,
                                         parts->count > 0 ? parts->list[0].text : ""};
     struct written_process *written = &writing->processes[writing->count];
-    *written = (struct written_process){.pid = process->pid, .last_ns = process->last_ns};
+    *written = (struct written_process){.recording = process->recording, .pid = process->pid};
     struct process_tables *tables = &written->tables;
     *tables = process_tables_new(&writing->spool, export->options.format, &name);
     uint32_t known = export->keys.count;

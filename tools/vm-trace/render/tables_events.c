@@ -7,11 +7,24 @@
 #include "render/event_json.h"
 #include "render/tables_events.h"
 
-static struct written_process *
-process_of(const struct tables_events *events, uint32_t pid)
+static uint64_t
+key_of(uint32_t recording, uint32_t pid)
 {
-    uint32_t index = map_get(&events->by_pid, pid);
+    return (uint64_t)recording << 32 | pid;
+}
+
+static struct written_process *
+process_of(const struct tables_events *events, uint32_t recording, uint32_t pid)
+{
+    uint32_t index = map_get(&events->by_pid, key_of(recording, pid));
     return index == MAP_NONE ? NULL : &events->processes[index];
+}
+
+static struct written_process *
+process_of_thread(const struct tables_events *events, const struct track_thread *thread)
+{
+    const struct track_process *process = track_process(&events->tracks, thread->process);
+    return process_of(events, process->recording, process->pid);
 }
 
 static struct rows *
@@ -74,11 +87,13 @@ on_pair(void *context, const struct duration_edge *begin, const struct duration_
     struct tables_events *events = context;
     if (begin == NULL) return; /* the report says so */
     const struct track_thread *thread = track_thread(&events->tracks, begin->row);
-    struct written_process *process = process_of(events, track_process(&events->tracks, thread->process)->pid);
+    struct written_process *process = process_of_thread(events, thread);
     if (process == NULL) return;
+    int64_t end_ns =
+        end != NULL ? end->ts_ns : thread_states_end_ns(&events->tracks.states, begin->row, thread->process);
     struct span span = {.tid = thread->tid, .category = begin->category, .name = begin->name,
-                        .begin_ns = begin->ts_ns, .end_ns = end != NULL ? end->ts_ns : process->last_ns,
-                        .open = end == NULL, .outermost = begin->outermost};
+                        .begin_ns = begin->ts_ns, .end_ns = end_ns, .open = end == NULL,
+                        .outermost = begin->outermost};
     if (end != NULL && begin->category == STRING_COMPILE && end->category == STRING_COMPILE) {
         span.iseq = end->iseq;
         span.version = end->version;
@@ -118,7 +133,7 @@ on_piece(void *context, const struct track_piece *piece)
         [THREAD_BLOCKED] = "blocked"};
     struct tables_events *events = context;
     const struct track_thread *thread = track_thread(&events->tracks, piece->thread);
-    struct written_process *process = process_of(events, track_process(&events->tracks, thread->process)->pid);
+    struct written_process *process = process_of_thread(events, thread);
     if (process == NULL || names[piece->state] == NULL) return;
     struct rows *rows = begin_row(process, TABLE_STATES);
     rows_moment(rows, piece->from_ns, process->tables.boot_ns);
@@ -208,7 +223,7 @@ on_event(void *context, const struct fxt_event *event)
 {
     struct tables_events *events = context;
     thread_tracks_event(&events->tracks, event);
-    struct written_process *process = process_of(events, event->pid);
+    struct written_process *process = process_of(events, recording_of(&events->tracks.recording, event->provider), event->pid);
     if (process == NULL || event->category.id == STRING_TRACE) return; /* the report's sums have these */
     bool paired = event->category.id == STRING_GC || event->category.id == STRING_BLOCKED;
     if (event->type == FXT_EVENT_COUNTER) write_counters(events, process, event);
@@ -247,10 +262,13 @@ tables_write_events(struct tables_events *events, struct reader *reader, const c
         .context = events, .event = on_event, .object = on_object, .sched = on_sched, .chunk = on_chunk};
     events->pool = reader_pool(reader);
     events->by_pid = (struct map){0};
-    for (uint32_t i = 0; i < process_count; i++) map_set(&events->by_pid, events->processes[i].pid, i);
+    for (uint32_t i = 0; i < process_count; i++) {
+        const struct written_process *process = &events->processes[i];
+        map_set(&events->by_pid, key_of(process->recording, process->pid), i);
+    }
     thread_tracks_init(&events->tracks, events->pool, &tracks);
     thread_tracks_file_begin(&events->tracks, file);
-    int error = reader_read(reader, file, &visitor);
+    int error = reader_read_again(reader, file, &visitor);
     thread_tracks_file_end(&events->tracks, reader_stopped(reader));
     thread_tracks_free(&events->tracks);
     map_free(&events->by_pid);

@@ -11,7 +11,7 @@
 
 struct tables_events {
     struct pool *pool;
-    struct map by_pid; /* -> index in `processes` */
+    struct map by_pid; /* recording and pid -> index in `processes` */
     struct written_process *processes; /* the caller's */
     bool with_arguments;
     struct thread_tracks tracks;

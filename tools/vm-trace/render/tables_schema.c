@@ -124,7 +124,8 @@ static const struct table_column events[] = {
 static const struct table_column spans[] = {
     OF_PROCESS,
     MOMENT("start_ns", "start_unix_ns", "begin"),
-    {"dur_ns", TABLE_INTEGER, "length in ns; of an open span until the last event of its process"},
+    {"dur_ns", TABLE_INTEGER, "length in ns; of an open span until the last event of its process, "
+     "or of its thread where reading stopped"},
     {"open", TABLE_INTEGER, "1: its end is not in the trace"},
     {"tid", TABLE_INTEGER, "the thread's track"},
     {"category", TABLE_TEXT, "such as marker, gc, compile, invalidation, blocked, call, syscall"},

@@ -13,8 +13,7 @@ struct process_facts {
 
 /* A process that is being written. */
 struct written_process {
-    uint32_t pid;
-    int64_t last_ns; /* of its last event */
+    uint32_t recording, pid;
     struct process_tables tables;
     struct table_stacks stacks;
 };
