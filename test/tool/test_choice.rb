@@ -1,4 +1,4 @@
-# --since, --until and --thread of `html` and `export`: the part is that of `report` with the same options, and says so.
+# --since, --until and --thread of `html`, `export` and `diff`: the part is that of `report` with the same options, and says so.
 require_relative "page_helper"
 require_relative "samples_trace"
 
@@ -106,6 +106,65 @@ class TestChoice < Minitest::Test
         assert_in_delta expected / 1e6, exported[1]["threads"].sum { |thread| thread["samples"]["weight"].sum }, 1e-6, options
         assert_equal expected, page_of(path, *options)["sampled"][0][2..-2].sum, options
       end
+    end
+  end
+
+  # A run that begins at another time, with an exit in each of its turns of so many milliseconds.
+  def run_from(begin_ms, turn_ms)
+    trace = StatesTrace.new(settings: nil, ends: begin_ms + 400) do |t|
+      t.thread(:worker, 50)
+      t.event(:instant, :main, "trace", "settings", begin_ms, pid: [:uint32, 42], flags: "exits threads gc calls states")
+      (begin_ms...begin_ms + 360).step(turn_ms) do |at|
+        %i[main worker].each_with_index do |thread, i|
+          from, ends = at + i * turn_ms / 2.0, at + (i + 1) * turn_ms / 2.0
+          t.runs(thread, from)
+          t.during(thread, "gc", "GC minor", from + 1, from + 2, reason: "newobj")
+          t.exits(thread, "Guard#{i}", "A#a#{i} (/app/a.rb:#{i + 3})", from + 2, lost: 0.5)
+          t.blocks(thread, "Queue#pop", ends - 3, ends, ends)
+          t.leaves(thread, ends, ThreadsTrace::RUNNABLE)
+        end
+      end
+    end
+    trace.build
+  end
+
+  # What `report` with the same options says of one side.
+  def side_of(path, *options)
+    rows = report(path, *options)
+    states = rows["thread_states"]
+    { "exits" => rows["processes"].sum { |row| row["exits"] }, "methods" => rows["exits_by_method"].to_h { |row| [row["location"], row["count"]] },
+      "gc" => rows["gc"].sum { |row| row["total_ns"] }, "lost" => rows["exits_by_reason"].sum { |row| row["lost_ns"] },
+      **%w[waiting blocked running].to_h { |state| [state, states.sum { |row| row["#{state}_ns"] }] } }
+  end
+
+  def test_each_side_of_a_diff_is_that_of_the_report
+    with_files(run_from(0, 20), run_from(7_000_000, 30)) do |*files|
+      [%w[--since=35ms --until=200ms], %w[--until=100ms], %w[--since=50ms --thread=worker], %w[--thread=43]].each do |options|
+        diff = tool("diff", "--format=json", "--no-map", *options, *files).then { |result| JSON.parse(result.out) }
+        diff.transform_values! { |table| table["rows"] }
+        assert_empty diff["partial"].to_a
+        files.zip(%w[a b]).each do |file, side|
+          expected = side_of(file, *options)
+          refute_equal 0, expected["exits"]
+          assert_equal expected["exits"], diff["total"][0][side], options
+          sums = diff["sums"].to_h { |row| [row["sum"], row[side]] }
+          assert_equal expected.slice(*sums.keys), sums.slice(*expected.keys), [options, side]
+          assert_equal %w[blocked gc lost running waiting], sums.keys.intersection(expected.keys).sort
+        end
+      end
+    end
+  end
+
+  def test_a_diff_says_what_it_compares
+    result = tool("diff", "--since=20ms", "--until=90ms", "--junit=#{Dir.tmpdir}/choice.xml", "--fail-over=5", GVL, GVL)
+    assert_equal ["", 0], [result.err, result.status]
+    assert_match(/^  compared +only from 0\.02 s to 0\.09 s$/, result.out)
+    assert_includes File.read("#{Dir.tmpdir}/choice.xml"), 'errors="0"'
+    { %w[--since=10] => "nothing is after --since=10.000000: the trace lasts 0.100000 s", %w[-s2 -u1] => "--since is not before --until",
+      %w[--thread=nobody] => "no thread matches --thread=nobody" }.each do |options, message|
+      refused = tool("diff", *options, GVL, GVL)
+      assert_equal 2, refused.status
+      assert_includes refused.err, "vm-trace: diff: #{message}"
     end
   end
 

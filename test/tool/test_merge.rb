@@ -58,7 +58,7 @@ class TestMerge < Minitest::Test
       times.times do |i|
         from = i * 3 * ms
         t.runs(:main, from)
-        t.during(:main, "gc", "minor", from, from + 0.001, reason: "newobj")
+        t.during(:main, "gc", "GC minor", from, from + 0.001, reason: "newobj")
         t.during(:main, "marker", "request", from + 0.002, from + ms)
         t.compiles(:main, "foo (/app/foo.rb:3)", from + 0.01, from + 0.02, version: i + 1)
         t.exits(:main, "GuardType", "foo (/app/foo.rb:3)", from + 0.5, lost: 0.01, version: i + 1)

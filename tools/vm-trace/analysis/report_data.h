@@ -27,6 +27,7 @@
 #include "analysis/seen_table.h"
 #include "analysis/thread_states.h"
 #include "analysis/throws.h"
+#include "analysis/trace_choice.h"
 #include "analysis/trace_host.h"
 #include "analysis/version_history.h"
 #include "base/map.h"
@@ -177,6 +178,8 @@ struct report {
     struct pool *pool;
     struct report_filter filter;
     struct glob reason_glob, method_glob;
+    struct trace_filter choice; /* see report_choose */
+    bool chooses;
 
     struct report_file *files;
     uint32_t file_count, file_capacity;
@@ -233,6 +236,9 @@ struct report {
 
 struct report *report_new(size_t memory_bytes, const struct report_filter *filter);
 void report_free(struct report *report);
+/* Before reading: each file, or what report_read reads as one, counts only as far as it is chosen, as if `vm-trace cut`
+ * had made it. Times are from its own first event on. */
+void report_choose(struct report *report, const struct trace_choice *choice);
 /* Reads files and prints their faults; what it could read counts. Pieces of one recording, one after the other, are of
  * the same process. Returns the worst status. Names must live as long as the report. */
 enum status report_read_all(struct report *report, uint64_t max_faults, int file_count, char **files);

@@ -873,8 +873,17 @@ report_new(size_t memory_bytes, const struct report_filter *filter)
 }
 
 void
+report_choose(struct report *report, const struct trace_choice *choice)
+{
+    trace_filter_init(&report->choice, choice, report->reader);
+    trace_filter_samples(&report->choice, &report->samples.all);
+    report->chooses = trace_choice_any(choice);
+}
+
+void
 report_free(struct report *report)
 {
+    trace_filter_free(&report->choice);
     struct row_table *tables[] = {&report->invalidations, &report->durations};
     for (unsigned i = 0; i < 2; i++) {
         for (uint32_t row = 0; row < tables[i]->count; row++) {
@@ -940,9 +949,11 @@ read_trace(struct report *report, const char *path, uint64_t max_faults)
     struct fxt_visitor visitor = {
         .context = report, .event = on_event, .object = on_object, .sched = on_sched, .blob = on_blob,
         .chunk = on_chunk};
+    if (report->chooses) visitor = trace_filter_visitor(&report->choice, &visitor);
     enum status status = STATUS_CANNOT_READ;
     bool read = report->silent ? reader_read(report->reader, path, &visitor) == 0
                                : read_file(report->reader, path, &visitor, &faults);
+    if (report->chooses) trace_filter_file_end(&report->choice);
     report->states.stopped = reader_stopped(report->reader);
     report->files[report->file_count - 1].stopped |= report->states.stopped;
     if (read) {
@@ -967,6 +978,7 @@ begin_file(struct report *report, const char *name)
 {
     make_room(report->files, report->file_count, report->file_capacity);
     report->calls.file = report->file_count;
+    trace_filter_restart(&report->choice);
     report->files[report->file_count++] =
         (struct report_file){.name = name, .first_ns = INT64_MAX, .last_ns = INT64_MIN};
 }

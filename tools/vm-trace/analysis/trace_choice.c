@@ -42,8 +42,10 @@ border(int64_t start_ns, int64_t ns)
 static void
 note_time(struct trace_filter *filter, int64_t ts_ns)
 {
+    if (!filter->begun || ts_ns > filter->last_ns) filter->last_ns = ts_ns;
     if (filter->begun) return;
     filter->begun = true;
+    filter->first_ns = ts_ns;
     filter->from_ns = border(ts_ns, filter->choice.since_ns);
     filter->to_ns = border(ts_ns, filter->choice.until_ns);
 }
@@ -322,6 +324,19 @@ trace_filter_init(struct trace_filter *filter, const struct trace_choice *choice
     *filter = (struct trace_filter){
         .choice = *choice, .reader = reader, .from_ns = choice->since_ns, .to_ns = choice->until_ns,
         .tid = is_tid ? strtoull(thread, NULL, 10) : UINT64_MAX};
+}
+
+void
+trace_filter_restart(struct trace_filter *filter)
+{
+    filter->begun = false;
+    filter->first_ns = filter->last_ns = 0;
+}
+
+int64_t
+trace_filter_length_ns(const struct trace_filter *filter)
+{
+    return filter->last_ns - filter->first_ns;
 }
 
 static void

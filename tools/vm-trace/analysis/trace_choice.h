@@ -6,7 +6,7 @@
  *      trace_filter_init -> trace_filter_visitor (and _bounds) -> for each file: it is read, trace_filter_file_end
  *      (which the bounds call) -> trace_filter_free
  *
- * Times are those of `report`: from the first event of the first file on. What lies across a border is passed with its
+ * Times are those of `report`: from the first event of the first file on (since trace_filter_restart). What lies across a border is passed with its
  * part inside; records of scheduling from outside have the time of the border, so that the states there are known.
  * A process with settings ends with an event trace/cut, as in what `vm-trace cut` writes, at its last time. Events
  * about the trace as a whole (settings, host) are passed, sums of the whole trace are not.
@@ -30,6 +30,7 @@ struct trace_filter {
     void (*inner_end)(void *context); /* NULL: nobody wants to know */
     bool begun;                /* the first event was seen, so that these are known: */
     int64_t from_ns, to_ns;
+    int64_t first_ns, last_ns; /* of all events, whether they are passed or not */
     struct map wanted_threads; /* of this file, as the next ones: key of a thread -> whether its name fits */
     struct map durations_of_thread;
     struct held_durations {
@@ -55,6 +56,10 @@ char *trace_choice_text(const struct trace_choice *choice);
 /* `reader` must outlive the filter. */
 void trace_filter_init(struct trace_filter *filter, const struct trace_choice *choice, struct reader *reader);
 void trace_filter_free(struct trace_filter *filter);
+/* The next file's first event is time 0. */
+void trace_filter_restart(struct trace_filter *filter);
+/* From the first event to the last one, of those that were read. */
+int64_t trace_filter_length_ns(const struct trace_filter *filter);
 /* Returns the visitor for the reader; all is passed on to `inner`. */
 struct fxt_visitor trace_filter_visitor(struct trace_filter *filter, const struct fxt_visitor *inner);
 /* Has samples pass the filter, too. */

@@ -255,6 +255,14 @@ add_found_maps(const struct diff *diff, struct document *document)
     }
 }
 
+/* What of the runs is compared, if that is not all. */
+static void
+add_choice(const struct diff *diff, struct document *document)
+{
+    const char *chosen = reader_parts(diff->report->reader)->chosen;
+    if (chosen != NULL) document_line(document, "compared", text_of(chosen));
+}
+
 void
 diff_document(const struct diff *diff, struct document *document, uint64_t top)
 {
@@ -265,6 +273,7 @@ diff_document(const struct diff *diff, struct document *document, uint64_t top)
     document->title = document_text(document, "%s compared", diff->fallbacks ? "Fallbacks" : "Exits");
     document_line(document, "A", file_names(diff, document, 0));
     document_line(document, "B", file_names(diff, document, 1));
+    add_choice(diff, document);
     if (diff->timed) document_line(document, "lost by exits", lost_text(diff, document));
     document_line(document, "counted", how_counted(diff, document));
     document_line(document, "in all", total_text(diff, document));
@@ -332,6 +341,7 @@ diff_comment_document(const struct diff *diff, const struct diff_streams *stream
                                                         " limits are exceeded", exceeded, result_count);
     document_line(document, "A", file_names(diff, document, 0));
     document_line(document, "B", file_names(diff, document, 1));
+    add_choice(diff, document);
     struct table *table = document_table(document, "sums", text_of("Sums"), COLUMNS(columns));
     char before[NUMBER_TEXT], after[NUMBER_TEXT];
     const char *what = diff->fallbacks ? "fallbacks" : "exits";

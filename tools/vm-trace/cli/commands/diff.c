@@ -11,6 +11,7 @@
 #include "base/xalloc.h"
 #include "cli/command.h"
 #include "cli/folders.h"
+#include "cli/trace_filter.h"
 #include "render/diff_tables.h"
 
 static enum diff_unit unit = PER_RUN;
@@ -22,6 +23,7 @@ static enum document_format format = FORMAT_TEXT;
 static const char *table;
 static struct path_map paths;
 static bool no_map;
+static struct trace_choice choice = TRACE_CHOICE_ALL;
 static const char *comment_path, *junit_path;
 
 /* --fail-over: of exits, and of the sums of other streams. INFINITY: not given. */
@@ -215,7 +217,8 @@ write_file(const char *path, const struct diff *diff, const struct diff_streams 
         return STATUS_CANNOT_READ;
     }
     if (path == junit_path) {
-        char *partial = fxt_parts_line(reader_parts(diff->report->reader));
+        const struct fxt_parts *parts = reader_parts(diff->report->reader);
+        char *partial = parts->count > 0 ? fxt_parts_line(parts) : NULL; /* what the user chose is no error */
         junit_print(out, results, count, partial);
         free(partial);
     }
@@ -266,6 +269,22 @@ find_sides(int *count, char **files)
     return first;
 }
 
+static struct report *
+new_report(const struct options *options)
+{
+    const struct report_filter threads = {.since_ns = INT64_MIN, .until_ns = INT64_MAX, .thread = choice.thread};
+    struct report *report = report_new(options->memory_bytes, &threads);
+    report_choose(report, &choice);
+    return report;
+}
+
+/* Whether anything is chosen in the run that was read. Prints a message if not. */
+static bool
+any_chosen(const struct report *report)
+{
+    return !report->chooses || trace_filter_window_in("diff", choice.since_ns, trace_filter_length_ns(&report->choice));
+}
+
 /* A folder is one run of several processes. */
 static enum status
 read_runs(struct report *report, uint64_t max_faults, int count, char **arguments)
@@ -277,9 +296,10 @@ read_runs(struct report *report, uint64_t max_faults, int count, char **argument
         if (!folders_expand(1, &arguments[i], &trace_count, &traces)) return STATUS_CANNOT_READ;
         status = worse(status, report_read(report, max_faults, arguments[i], trace_count, traces));
         folder_traces_free(traces, trace_count);
+        if (!any_chosen(report)) return STATUS_USAGE;
     }
     report_read_end(report);
-    return status;
+    return worse(status, trace_filter_check("diff", report));
 }
 
 /* Compares what the report has read, and prints it. */
@@ -322,8 +342,7 @@ compare_sides(const struct options *options, int file_count, char **files)
         fputs("vm-trace: diff takes two files or folders, or `A... vs B...`; see vm-trace diff --help\n", stderr);
         return STATUS_USAGE;
     }
-    const struct report_filter all = {.since_ns = INT64_MIN, .until_ns = INT64_MAX};
-    struct report *report = report_new(options->memory_bytes, &all);
+    struct report *report = new_report(options);
     enum status status = read_runs(report, options->max_faults, file_count, files);
     if (status < STATUS_USAGE)
         status = of_comparison(status, compare(report, (uint32_t)first_side, NULL, options->top));
@@ -342,11 +361,11 @@ compare_versions(const struct options *options, int argument_count, char **argum
     if (!unit_given) unit = PER_SECOND; /* traces of a fleet have any length */
     enum status status = deploy_find(&deploy, options->memory_bytes, service, file_count, files);
     if (status < STATUS_USAGE) {
-        const struct report_filter all = {.since_ns = INT64_MIN, .until_ns = INT64_MAX};
         const char *const names[SIDES] = {deploy.names[0], deploy.names[1]};
-        struct report *report = report_new(options->memory_bytes, &all);
+        struct report *report = new_report(options);
         status = worse(status, report_read_all(report, options->max_faults, (int)deploy.count, deploy.files));
-        status = of_comparison(status, compare(report, deploy.old_count, names, options->top));
+        status = worse(status, trace_filter_check("diff", report));
+        if (status < STATUS_USAGE) status = of_comparison(status, compare(report, deploy.old_count, names, options->top));
         report_free(report);
     }
     deploy_free(&deploy);
@@ -358,6 +377,7 @@ static enum status
 run(const struct options *options, int file_count, char **files)
 {
     if (!since_deploy && options_refused("service", "is for --since-deploy")) return STATUS_USAGE;
+    if (!trace_filter_window("diff", choice.since_ns, choice.until_ns)) return STATUS_USAGE;
     if (no_map && options_refused("map", "has no effect with --no-map")) return STATUS_USAGE;
     enum status status = (since_deploy ? compare_versions : compare_sides)(options, file_count, files);
     free(paths.list);
@@ -369,6 +389,7 @@ static const struct cli_option diff_options[] = {
     CLI_OPTION("since-deploy", 0, NULL, "compare the last two versions of a service", NULL, &since_deploy),
     CLI_OPTION("service", 0, "NAME", "with --since-deploy: which one, if the traces are of several", take_text,
                &service),
+    OPTIONS_TRACE_CHOICE(choice),
     CLI_OPTION("normalize", 'N', "UNIT", "unit of the counts: run (default: the mean of a side's\n"
                "files), second (of a file's time span), or none (all files)", take_unit, NULL),
     CLI_OPTION("kind", 'k', "KIND", "exits (default) or fallbacks", take_kind, NULL),
@@ -410,6 +431,9 @@ const struct command command_diff = {
         "on CPUs and waits for them, by thread; system calls by name; own time of calls by method;\n"
         "sampled time by method and state; garbage collections by reason; allocated bytes by class.\n"
         "If the runs took different times, these tables also have what each side had in a second.\n"
+        "\n"
+        "--since, --until and --thread choose a part of each run, as for report: times start at the\n"
+        "first event of the run. Exits then count by their events.\n"
         "\n"
         "With --since-deploy the arguments are traces of many processes. The version of the service\n"
         "that began last (service.version in OTEL_RESOURCE_ATTRIBUTES) is compared with that\n"
