@@ -42,13 +42,13 @@ class TestHtmlKernel < Minitest::Test
 
   def test_tables_in_a_browser
     browse(File.binread(FIXTURE)) do |browser|
-      assert_equal ["poll", "", "49.0 ms", "60.1 %", "1", "49.0 ms", "0"], cells(browser, "#syscalls tbody tr").first
+      assert_equal ["poll", "", "49.00 ms", "60.1 %", "1", "49.00 ms", "0"], cells(browser, "#syscalls tbody tr").first
       assert_equal ["futex", "ETIMEDOUT"], cells(browser, "#syscalls tbody tr")[1].first(2)
-      assert_equal ["(outside recorded calls)", "exit 1, poll 1, syscall 470 1", "50.5 ms", "3"],
+      assert_equal ["(outside recorded calls)", "exit 1, poll 1, syscall 470 1", "50.50 ms", "3"],
                    cells(browser, "#syscall-methods tbody tr").first
-      assert_equal ["main", "43", "59.0 ms", "15.0 ms", "1.00 ms", "15.0 ms", "3", "2", "15.0 ms"],
+      assert_equal ["main", "43", "59.00 ms", "15.00 ms", "1.00 ms", "15.00 ms", "3", "2", "15.00 ms"],
                    cells(browser, "#cpus tbody tr").first
-      assert_equal ["cc1 77", "main", "43", "1", "15.0 ms"], cells(browser, "#cpu-others tbody tr").first
+      assert_equal ["cc1 77", "main", "43", "1", "15.00 ms"], cells(browser, "#cpu-others tbody tr").first
     end
   end
 

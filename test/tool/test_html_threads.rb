@@ -215,18 +215,43 @@ class TestHtmlThreads < Minitest::Test
     browse(gvl) do |browser|
       assert_equal "Threads", browser.text("#title")
       assert_equal ["GC pauses", "web 1", "index", "ractor 2", "main"], browser.texts("#tracks [data-row] .label")
-      assert_equal ["web 1", "53.0 ms", "29.0 ms", "54.7 %", "17.0 ms", "32.1 %", "0 ns", "0.00 %", "7.00 ms",
+      assert_equal ["web 1", "53.0 ms", "29.00 ms", "54.7 %", "17.0 ms", "32.1 %", "0 ms", "0.00 %", "7.00 ms",
                     "13.2 %"], cells(browser, "thread-states").first
-      assert_equal ["index", "28.0 ms", "76.7 %", "28.0 ms", "18.0 ms", "35.0 ms", "build index"],
+      assert_equal ["index", "28.00 ms", "76.7 %", "28.00 ms", "18.00 ms", "35.00 ms", "build index"],
                    cells(browser, "gvl-holders").first
-      assert_equal [["sleep", "", "2", "98.0 ms"], ["Queue#pop", "Thread::Queue", "1", "38.0 ms"],
-                    ["IO#wait", "TCPSocket", "1", "15.0 ms"],
+      assert_equal [["sleep", "", "2", "98.00 ms"], ["Queue#pop", "Thread::Queue", "1", "38.00 ms"],
+                    ["IO#wait", "TCPSocket", "1", "15.00 ms"],
                     ["Mutex#lock", "Thread::Mutex", "1", "2.00 ms"]],
                    cells(browser, "blocked").map { |row| row.first(4) }
       assert_equal [["GC major", "malloc", "oldmalloc", "1", "2", "5.00 ms", "71.4 %", "4.00 ms"],
                     ["GC minor", "newobj", "", "1", "1", "2.00 ms", "28.6 %", "2.00 ms"]],
                    cells(browser, "gc")
       refute browser.run("return document.getElementById('table-section').checkVisibility()"), "there are no exits"
+    end
+  end
+
+  # A unit and the decimals for each column, whatever the lengths of its times.
+  def test_browser_shows_times_as_the_report_writes_them
+    trace = ThreadsTrace.new(ends: 40_000) do |t|
+      { long: 10_000, second: 7050, third: 20, short: 0.5 }.each_with_index do |(name, ms), i|
+        t.thread(name, 50 + i)
+        t.runs(name, i * 10_000)
+        t.blocks(name, "IO#read #{i}", i * 10_000 + ms / 2.0, i * 10_000 + ms)
+        t.leaves(name, i * 10_000 + ms, ThreadsTrace::DEAD)
+      end
+    end.build
+    duration = /<?[\d.,]+ (?:ns|[uµ]s|ms|s)\b/
+    browse(trace) do |browser|
+      with_file(trace) do |path|
+        { "thread-states" => ["thread_states", 0], "blocked" => ["blocked", 0] }.each do |id, (table, name)|
+          lines = tool("report", "--table=#{table}", "--top=100", path).out.lines
+          cells(browser, id).each do |row|
+            line = lines.find { |text| text.chomp.end_with?("  #{row[name]}") }
+            assert_empty row.grep(duration) - line.scan(duration), [id, row]
+          end
+        end
+      end
+      assert_equal ["10.00 s", "7.05 s", "0.02 s", "<0.01 s"], cells(browser, "thread-states").map { |row| row[1] }
     end
   end
 

@@ -9,12 +9,25 @@ class TestHtmlWindow < Minitest::Test
   KERNEL = File.join(TRACES, "kernel.fxt")
   PLACES = ["Foo#a (/app/foo.rb:3)", "Foo#b (/app/foo.rb:9)", "Bar#c (/app/bar.rb:5)", "Bar#d (/app/bar.rb:7)"].freeze
 
-  # As the page writes times.
-  def time_text(ns)
-    return "#{ns.round} ns" if ns < 1000
-    unit, name = ns < 1e6 ? [1e3, "µs"] : ns < 1e9 ? [1e6, "ms"] : [1e9, "s"]
-    value = ns / unit
-    format("%.#{value < 10 ? 2 : value < 100 ? 1 : 0}f %s", value, name)
+  UNITS = { "ns" => 1, "µs" => 1e3, "ms" => 1e6, "s" => 1e9 }.freeze
+
+  # As the page writes the times of a column, all of which are less than a thousand of their unit: in the largest one
+  # in which most are at least 1, with the decimals that give the shortest three digits.
+  def time_texts(column)
+    all = column.compact.reject(&:zero?)
+    name, unit = UNITS.select { |_, ns| ns == 1 || all.max.to_i >= ns }.to_a.last
+    name, unit = UNITS.to_a[UNITS.keys.index(name) - 1] if unit > 1 && all.count { |ns| ns < unit } * 2 > all.size
+    least = (all.min || 0) / unit.to_f
+    decimals = unit == 1 || least >= 100 ? 0 : least >= 10 ? 1 : 2
+    column.map { |ns| ns ? format("%.#{ns.zero? ? 0 : decimals}f %s", ns / unit.to_f, name) : "" }
+  end
+
+  def time_text(ns) = time_texts([ns]).first
+
+  # With texts in these columns.
+  def with_times(rows, *columns)
+    columns.each { |column| time_texts(rows.map { |row| row[column] }).zip(rows) { |text, row| row[column] = text } }
+    rows
   end
 
   def count_text(number) = number.to_s.gsub(/(\d)(?=(\d{3})+\z)/, '\1,')
@@ -142,7 +155,7 @@ class TestHtmlWindow < Minitest::Test
         annotated = with_file(trace) { |path| json("annotate", path, from: from, to: to) }
         lines = values(annotated, "annotated_lines", "line", "lost_ns", "exits")
         refute_empty lines
-        texts = lines.map { |line, lost, count| [lost > 0 ? time_text(lost) : "", count.to_s, line.to_s] }
+        texts = with_times(lines.map { |line, lost, count| [lost > 0 ? lost : nil, count.to_s, line.to_s] }, 0)
         found = browser.map("#sources tr.costly", "[...e.cells].map((cell) => cell.textContent)")
         assert_equal texts, found.map { |row| row.first(3) }
         all = lines.sum { |_, lost, _| lost }
@@ -155,12 +168,12 @@ class TestHtmlWindow < Minitest::Test
 
   def syscall_texts(report)
     rows = values(report, "syscalls", "syscall", "errno", "total_ns", "calls", "errors")
-    rows.map { |name, errno, ns, calls, errors| [name, errno.to_s, time_text(ns), calls.to_s, errors.to_s] }.sort
+    with_times(rows.map { |name, errno, ns, *counts| [name, errno.to_s, ns, *counts.map(&:to_s)] }, 2).sort
   end
 
   def syscall_method_texts(report)
     rows = values(report, "syscall_methods", "method", "syscalls", "total_ns", "calls")
-    rows.map { |name, text, ns, calls| [name, text, time_text(ns), calls.to_s] }.sort
+    with_times(rows.map { |name, text, ns, calls| [name, text, ns, calls.to_s] }, 2).sort
   end
 
   CPU_COLUMNS = %w[thread tid cpu_ns preempted_ns woken_ns runs migrations gvl_without_cpu_ns].freeze
@@ -169,15 +182,14 @@ class TestHtmlWindow < Minitest::Test
   def cpu_texts(report)
     rows = values(report, "cpu", *CPU_COLUMNS).reject { |row| row[2..6].sum.zero? }
     texts = rows.map do |name, tid, on, before, after, runs, moves, held|
-      times = [on, before, after].map { |ns| time_text(ns) }
-      [name, tid.to_s, *times, runs.to_s, moves.to_s, held ? time_text(held) : ""]
+      [name, tid.to_s, on, before, after, runs.to_s, moves.to_s, held]
     end
-    texts.sort
+    with_times(texts, 2, 3, 4, 7).sort
   end
 
   def cpu_other_texts(report)
     rows = values(report, "cpu_others", "other", "thread", "tid", "waits", "total_ns")
-    rows.map { |*texts, ns| [*texts.map(&:to_s), time_text(ns)] }.sort
+    with_times(rows.map { |*texts, ns| [*texts.map(&:to_s), ns] }, 4).sort
   end
 
   def test_system_calls_and_cpus

@@ -688,17 +688,17 @@ class TestStates < Minitest::Test
       assert_equal "Of 10.7 s of running, 3.20 s (30.0 %) were interpreted because of exits, " \
                    "90 % of it at 2 of 5 places.", browser.text("#cost-sentence")
       assert_match(/^Exits are worth a look: they cost 30\.0 %/, browser.text("#cost-advice"))
-      assert_equal ["blocked", "7.05 s", "39.2 %", ""], cells(browser, "#states tbody tr").first
-      assert_equal ["Legacy#eval (/app/legacy.rb:2)", "failed: ParseError(MalformedIseq)", "900 ms", "70,000", "15.0 ms", "9.95 s"],
+      assert_equal ["blocked", "7,050.0 ms", "39.2 %", ""], cells(browser, "#states tbody tr").first
+      assert_equal ["Legacy#eval (/app/legacy.rb:2)", "failed: ParseError(MalformedIseq)", "900.00 ms", "70,000", "15.0 ms", "9.95 s"],
                    cells(browser, "#interpreted tbody tr").first
       assert_equal %w[Lost Share Longest Count], headings(browser).first(4)
-      assert_equal [["2.40 s", "75.0 %", "2.40 s", "–"], ["500 ms", "15.6 %", "950 µs", "776"]],
+      assert_equal [["2,400.0 ms", "75.0 %", "2,400.00 ms", "–"], ["500.0 ms", "15.6 %", "0.95 ms", "776"]],
                    table(browser).first(2).map { |row| row.first(4) }
       assert_match(/3\.20 s lost$/, browser.text("#table-sum"))
       browser.click("#table-head [data-column=count]")
       assert_equal "776", table(browser)[0][3]
       browser.run("[...document.querySelectorAll('#groups button')].find((b) => b.innerText === 'Reason').click()")
-      assert_equal ["2.40 s", "500 ms", "241 ms", "40.0 ms", "19.0 ms"], table(browser).map(&:first)
+      assert_equal ["2,400.0 ms", "500.0 ms", "241.0 ms", "40.0 ms", "19.0 ms"], table(browser).map(&:first)
     end
   end
 
@@ -707,7 +707,7 @@ class TestStates < Minitest::Test
     browse(states_trace, height: 2000) do |browser|
       browser.drag("#timeline", 0.35, 0.95)
       assert_match(/about 94\.0 ms lost, by the recorded exits$/, browser.text("#table-sum"))
-      assert_equal [["94.0 ms", "100.0 %"]], table(browser).map { |row| row.first(2) }.reject { |row| row[0] == "0 ns" }
+      assert_equal [["94.0 ms", "100.0 %"]], table(browser).map { |row| row.first(2) }.reject { |row| row[0] == "0 ms" }
     end
   end
 

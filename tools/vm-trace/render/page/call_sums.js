@@ -1,8 +1,8 @@
 // The sums of calls in the window: a table of methods, and a flame graph.
 "use strict";
 function call_sums_view({
-  calls, left_out, search, $, el, show_tip, hide_tip, number, percent, plural, time, label_parts, short_path, sources,
-  page_window, breakable, find,
+  calls, left_out, search, $, el, show_tip, hide_tip, number, percent, plural, time, time_column, label_parts,
+  short_path, sources, page_window, breakable, find,
 }) {
   const ROWS_AT_FIRST = 20;
   const view = { ready: false, sort: "own", descending: true, shown: ROWS_AT_FIRST };
@@ -11,7 +11,7 @@ function call_sums_view({
 
   const COLUMNS = {
     own: ["Own time", (sum) => sum.own], share: ["Share", (sum) => sum.own], total: ["Total", (sum) => sum.total],
-    calls: ["Calls", (sum) => sum.calls], each: ["Own, each", (sum) => sum.own / sum.calls],
+    calls: ["Calls", (sum) => sum.calls], each: ["Own, each", (sum) => sum.own / Math.max(1, sum.calls)],
     longest: ["Longest", (sum) => sum.longest], method: ["Method", (sum) => sum.name],
   };
 
@@ -23,11 +23,13 @@ function call_sums_view({
       place ? sources.place_link(place, short_path(place)) : null);
   }
 
-  function cell(column, sum, all, most) {
-    const exact = (ns) => el("td", { class: "number", title: `${number(ns)} ns`, text: time(ns) });
+  // `texts`: of durations, by column.
+  function cell(column, sum, all, most, texts) {
     switch (column) {
-      case "own": case "total": case "longest": return exact(sum[column]);
-      case "each": return exact(sum.own / Math.max(1, sum.calls));
+      case "own": case "total": case "longest": case "each": {
+        const ns = COLUMNS[column][1](sum);
+        return el("td", { class: "number", title: `${number(ns)} ns`, text: texts[column](ns) });
+      }
       case "calls": return el("td", { class: "number", text: number(sum.calls) });
       case "share": return el("td", { class: "share" },
         el("span", { class: "bar", style: `width:${(60 * sum.own / most).toFixed(1)}px` }), percent(sum.own, all));
@@ -64,8 +66,11 @@ function call_sums_view({
       (whole ? "" : "; calls are cut at the borders of the window");
     refill($("call-methods-head"),
       el("tr", {}, ...Object.entries(COLUMNS).map(([id, [title]]) => head_cell(id, title))));
-    refill($("call-methods-body"), ...sums.slice(0, view.shown).map((sum) =>
-      el("tr", {}, ...Object.keys(COLUMNS).map((column) => cell(column, sum, all, most)))));
+    const shown = sums.slice(0, view.shown), texts = {};
+    for (const column of ["own", "total", "longest", "each"])
+      texts[column] = time_column(shown.map(COLUMNS[column][1]));
+    refill($("call-methods-body"), ...shown.map((sum) =>
+      el("tr", {}, ...Object.keys(COLUMNS).map((column) => cell(column, sum, all, most, texts)))));
     $("call-methods-more").hidden = sums.length <= view.shown;
     $("call-methods-more").textContent =
       `Show ${number(Math.min(200, sums.length - view.shown))} more of ${number(sums.length)}`;

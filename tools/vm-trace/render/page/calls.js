@@ -1,8 +1,8 @@
 // The calls of the trace: lanes of slices, search, one call in detail, sums. See call_slices.js for the data.
 "use strict";
 function calls_view({
-  data, S, search, $, el, number, percent, plural, time, round_step, show_tip, hide_tip, label_parts, short_path,
-  sources, page_window, breakable, label_threads,
+  data, S, search, $, el, number, percent, plural, time, time_column, round_step, show_tip, hide_tip, label_parts,
+  short_path, sources, page_window, breakable, label_threads,
 }) {
   const any = data.calls !== undefined;
   $("calls").hidden = $("call-methods-section").hidden = $("call-flame-section").hidden = !any;
@@ -17,8 +17,8 @@ function calls_view({
     open: (slice) => { if (slice >= 0) lanes.zoom_to(slice); else page_window.back(); },
   });
   const sums = call_sums_view({
-    calls, left_out, search, $, el, show_tip, hide_tip, number, percent, plural, time, label_parts, short_path, sources,
-    page_window, breakable, find,
+    calls, left_out, search, $, el, show_tip, hide_tip, number, percent, plural, time, time_column, label_parts,
+    short_path, sources, page_window, breakable, find,
   });
   const name_of = (slice) => methods[method_of[slice]].name;
   const length_of = (slice) => ends[slice] - begins[slice];

@@ -14,7 +14,9 @@
 //
 // The trace has sums of states and of interpreted methods, but not when they were. So a window has none of them.
 "use strict";
-function cost_view({ data, S, bins, search, page_window, rows, $, el, svg, number, percent, plural, time, lists }) {
+function cost_view({
+  data, S, bins, search, page_window, rows, $, el, svg, number, percent, plural, time, time_column, lists,
+}) {
   const { column_head, number_cell, draw_list } = lists;
   const timed = data.cost !== undefined;
   const by_name = new Map();
@@ -60,8 +62,9 @@ function cost_view({ data, S, bins, search, page_window, rows, $, el, svg, numbe
     const sum = sum_of(data.states), running = sum_of(data.states.filter(([, , runs]) => runs));
     const titles = ["state", "time", "share", "of running"].map((title, i) => column_head(title, i > 0));
     const states = data.states.filter(([state]) => search.matches(state)).sort((a, b) => b[1] - a[1]);
+    const text_of = time_column(states.map(([, ns]) => ns));
     const rows = states.map(([state, ns, runs]) => el("tr", {},
-      el("td", { text: state }), number_cell(time(ns)), number_cell(percent(ns, sum)),
+      el("td", { text: state }), number_cell(text_of(ns)), number_cell(percent(ns, sum)),
       number_cell(runs ? percent(ns, running) : "")));
     if (rows.length === 0) rows.push(el("tr", {}, el("td", { class: "empty", colspan: 4, text: "Nothing matches." })));
     return el("div", { class: "part" }, el("h3", { text: `Where the time went: ${time(sum)}` }),
@@ -73,7 +76,7 @@ function cost_view({ data, S, bins, search, page_window, rows, $, el, svg, numbe
     titles: ["method", "why", "interpreted", "calls", "first call", "last call"], texts: 2,
     rows: data.interpreted, left_out: data.interpreted_left_out,
     cells: ([iseq, why, calls, ns, first, last]) =>
-      [S[iseq], why, time(ns), number(calls), time(first), time(last)],
+      [S[iseq], why, { ns }, number(calls), { ns: first }, { ns: last }],
   });
 
   const sentence_of = (text) => (text === "" ? "" : `${text[0].toUpperCase()}${text.slice(1)}.`);

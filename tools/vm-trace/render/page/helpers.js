@@ -26,12 +26,30 @@ function page_helpers() {
     return (100 * part / whole).toFixed(part / whole < 0.0995 ? 2 : 1) + " %";
   }
   const plural = (n, word) => `${number(n)} ${word}${n === 1 ? "" : "s"}`;
-  function time(ns) {
-    const size = Math.abs(ns);
-    if (size < 1e3) return `${Math.round(ns)} ns`;
-    const [unit, name] = size < 1e6 ? [1e3, "µs"] : size < 1e9 ? [1e6, "ms"] : [1e9, "s"];
-    const value = ns / unit;
-    return `${value.toFixed(Math.abs(value) < 10 ? 2 : Math.abs(value) < 100 ? 1 : 0)} ${name}`;
+  // Durations in a column have one unit and the decimals that the shortest needs for three digits, by the rule of the
+  // report's tables (struct duration_scale). Takes the durations of a column; returns the function that writes one.
+  const UNITS = [[1, "ns"], [1e3, "µs"], [1e6, "ms"], [1e9, "s"]];
+  function time_column(durations) {
+    const sizes = durations.map(Math.abs).filter((size) => size > 0);
+    const fits = (size, unit) => size >= 0.9995 * UNITS[unit][0];
+    const most = sizes.reduce((a, b) => Math.max(a, b), 0), least = sizes.reduce((a, b) => Math.min(a, b), Infinity);
+    let at = UNITS.findLastIndex((_, unit) => unit === 0 || fits(most, unit));
+    if (at > 0 && 2 * sizes.filter((size) => !fits(size, at)).length > sizes.length) at--;
+    const [unit, name] = UNITS[at], decimals = at === 0 || least / unit >= 99.95 ? 0 : least / unit >= 9.995 ? 1 : 2;
+    const digits = (value, count) => value.toFixed(count).replace(/\B(?=(\d{3})+(\.|$))/g, ",");
+    return (ns) => {
+      const value = Math.abs(ns) / unit, smallest = 10 ** -decimals, sign = ns < 0 ? "-" : "";
+      if (value > 0 && value < smallest / 2) return `<${digits(smallest, decimals)} ${name}`;
+      return `${sign}${digits(value, value > 0 ? decimals : 0)} ${name}`;
+    };
+  }
+  const time = (ns) => time_column([ns])(ns);
+  // Rows of cells, where { ns } becomes its text.
+  function with_times(rows) {
+    const is_time = (cell) => typeof cell === "object" && cell.ns !== undefined;
+    const of_column = (i) => rows.map((row) => row[i]).filter(is_time).map(({ ns }) => ns);
+    const texts = (rows[0] || []).map((_, i) => time_column(of_column(i)));
+    return rows.map((row) => row.map((cell, i) => (is_time(cell) ? texts[i](cell.ns) : cell)));
   }
   // The smallest of 1, 2, 5, 10, 20 … that is at least this.
   function round_step(step) {
@@ -78,7 +96,7 @@ function page_helpers() {
   }
 
   return {
-    $, el, breakable, svg, number, percent, plural, time, round_step, show_tip, hide_tip, label_parts, short_path,
-    label_threads,
+    $, el, breakable, svg, number, percent, plural, time, time_column, with_times, round_step, show_tip, hide_tip,
+    label_parts, short_path, label_threads,
   };
 }

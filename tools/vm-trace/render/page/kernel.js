@@ -42,7 +42,7 @@ function kernel_view({ data, S, bins, search, page_window, $, number, percent, t
       titles: ["system call", "most often", "total", "share", "calls", "max", "errors"], texts: 2,
       rows, left_out: data.syscalls_left_out,
       cells: ({ name, ns, calls, max, errors, errno }) =>
-        [name, errno, time(ns), percent(ns, all_ns), number(calls), time(max), number(errors)],
+        [name, errno, { ns }, percent(ns, all_ns), number(calls), { ns: max }, number(errors)],
     });
   }
 
@@ -70,7 +70,7 @@ function kernel_view({ data, S, bins, search, page_window, $, number, percent, t
     id: "syscall-methods", title: "Methods that made system calls",
     titles: ["method", "system calls", "total", "calls"], texts: 2,
     rows: methods(), left_out: data.syscall_methods_left_out,
-    cells: ({ name, ns, calls, names }) => [name || "(outside recorded calls)", names, time(ns), number(calls)],
+    cells: ({ name, ns, calls, names }) => [name || "(outside recorded calls)", names, { ns }, number(calls)],
   });
 
   const with_gvl = () => data.cpus.some((row) => row[9] !== null);
@@ -97,8 +97,8 @@ function kernel_view({ data, S, bins, search, page_window, $, number, percent, t
       ...(with_gvl() ? ["held the GVL without a CPU"] : [])], texts: 2,
     rows: cpus(), left_out: data.cpus_left_out,
     cells: ({ tid, name, on, preempted, woken, longest, runs, migrations, held }) =>
-      [name, String(tid), time(on), time(preempted), time(woken), time(longest), number(runs), number(migrations),
-        ...(with_gvl() ? [held === null ? "" : time(held)] : [])],
+      [name, String(tid), ...[on, preempted, woken, longest].map((ns) => ({ ns })), number(runs), number(migrations),
+        ...(with_gvl() ? [held === null ? "" : { ns: held }] : [])],
   });
 
   function others() {
@@ -113,7 +113,7 @@ function kernel_view({ data, S, bins, search, page_window, $, number, percent, t
     id: "cpu-others", title: "Tasks that had the CPU while threads waited for it",
     titles: ["task", "thread that waited", "tid", "waits", "time"], texts: 3,
     rows: others(), left_out: data.cpu_others_left_out,
-    cells: ({ name, tid, thread, calls, ns }) => [name, thread, String(tid), number(calls), time(ns)],
+    cells: ({ name, tid, thread, calls, ns }) => [name, thread, String(tid), number(calls), { ns }],
   });
 
   const tables = [[data.syscalls, draw_syscalls], [data.syscall_methods, draw_methods], [data.cpus, draw_cpus],

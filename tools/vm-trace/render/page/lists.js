@@ -1,12 +1,12 @@
 // Tables of sums, which follow the search.
 "use strict";
-function list_view({ el, breakable, number, search }) {
+function list_view({ el, breakable, number, with_times, search }) {
   const shown_of = new Map(); // how many rows a table shows, by its id
   const column_head = (text, is_number) => el("th", { scope: "col", class: is_number ? "number" : undefined, text });
   const number_cell = (text) => el("td", { class: "number", text });
 
-  // A table that shows ten rows at first. `cells` makes the texts of a row; the first `texts` of them
-  // are no numbers, and are searched.
+  // A table that shows ten rows at first. `cells` makes the texts of a row, and { ns } for a duration; the first
+  // `texts` of them are no numbers, and are searched.
   function draw_list({ id, title, titles, texts, rows, left_out, cells }) {
     const found = search.any() ? rows.filter((row) => search.matches(cells(row).slice(0, texts).join(" "))) : rows;
     const body = el("tbody", {});
@@ -17,7 +17,8 @@ function list_view({ el, breakable, number, search }) {
     const why_none = () => (search.any() ? "Nothing matches." : "None in the window.");
     const nothing = () => el("tr", {}, el("td", { class: "empty", colspan: titles.length, text: why_none() }));
     function fill() {
-      body.replaceChildren(...found.slice(0, shown()).map((row) => el("tr", {}, ...cells(row).map(draw_cell))));
+      const rows_shown = with_times(found.slice(0, shown()).map(cells));
+      body.replaceChildren(...rows_shown.map((row) => el("tr", {}, ...row.map(draw_cell))));
       if (found.length === 0) body.append(nothing());
       more.hidden = found.length <= shown();
       more.textContent = `Show ${number(Math.min(50, found.length - shown()))} more of ${number(found.length)}`;

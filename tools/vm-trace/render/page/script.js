@@ -27,8 +27,8 @@
   const COLORS = 10;
   const ROWS_AT_FIRST = 40;
   const {
-    $, el, breakable, svg, number, percent, plural, time, round_step, show_tip, hide_tip, label_parts, short_path,
-    label_threads,
+    $, el, breakable, svg, number, percent, plural, time, time_column, with_times, round_step, show_tip, hide_tip,
+    label_parts, short_path, label_threads,
   } = page_helpers();
   data.processes = data.processes.map(([pid, place]) => ({ pid, place, text: place ? `${pid} (${place})` : `${pid}` }));
 
@@ -401,14 +401,14 @@
     el("span", { class: "bar", style: `width:${(60 * n / most).toFixed(1)}px` }), percent(n, total));
   const number_cell = (text, title) => el("td", { class: "number", title, text });
 
-  let total_lost = 0, most_lost = 1; // of the table
+  let total_lost = 0, most_lost = 1, lost_column, longest_column; // of the table
 
   function cell(name, item, total, most) {
     const row = item.row;
     switch (name) {
-      case "lost": return number_cell(time(item.lost));
+      case "lost": return number_cell(lost_column(item.lost));
       case "lost_share": return share_cell(item.lost, most_lost, total_lost);
-      case "longest": return number_cell(item.longest > 0 ? time(item.longest) : "");
+      case "longest": return number_cell(item.longest > 0 ? longest_column(item.longest) : "");
       case "count":
         return item.count === 0 ? number_cell("–", "none was recorded") : number_cell(number(item.count));
       case "share": return share_cell(item.count, most, total);
@@ -480,7 +480,11 @@
     const order = lost_first() ? "that lost most" : `with most ${word()}s`;
     $("table-note").textContent = `The page lists the ${number(places)} places ${order}. ` +
       `${number(summed_places)} others are summed up by reason: the search finds them by that only.`;
-    $("table-body").replaceChildren(...items.slice(0, view.shown).map((item) => el("tr", {}, ...columns.map((name) => cell(name, item, total, most)))));
+    const shown = items.slice(0, view.shown);
+    lost_column = time_column(shown.map((item) => item.lost));
+    longest_column = time_column(shown.map((item) => item.longest));
+    const row_of = (item) => el("tr", {}, ...columns.map((name) => cell(name, item, total, most)));
+    $("table-body").replaceChildren(...shown.map(row_of));
     $("table-more").hidden = items.length <= view.shown;
     $("table-more").textContent = `Show ${number(Math.min(items.length - view.shown, 200))} more of ${number(items.length)}`;
   }
@@ -549,21 +553,21 @@
     $("bar-whole").hidden = $("tiles-note").hidden = !window;
   }
 
-  const lists = list_view({ el, breakable, number, search });
+  const lists = list_view({ el, breakable, number, with_times, search });
   const sources = sources_view({
-    data, S, bins, search, page_window, breakable, $, el, number, plural, time,
+    data, S, bins, search, page_window, breakable, $, el, number, plural, time, time_column,
   });
   const cost = cost_view({
-    data, S, bins, search, page_window, rows, $, el, svg, number, percent, plural, time, lists,
+    data, S, bins, search, page_window, rows, $, el, svg, number, percent, plural, time, time_column, lists,
   });
   kernel_view({ data, S, bins, search, page_window, $, number, percent, time, lists });
   const threads = threads_view({
-    data, S, search, $, el, svg, number, percent, plural, time, round_step, show_tip, hide_tip, cost, page_window,
-    breakable, label_threads,
+    data, S, search, $, el, svg, number, percent, plural, time, with_times, round_step, show_tip, hide_tip, cost,
+    page_window, breakable, label_threads,
   });
   const calls = calls_view({
-    data, S, search, $, el, number, percent, plural, time, round_step, show_tip, hide_tip, label_parts, short_path,
-    sources, page_window, breakable, label_threads,
+    data, S, search, $, el, number, percent, plural, time, time_column, round_step, show_tip, hide_tip, label_parts,
+    short_path, sources, page_window, breakable, label_threads,
   });
   const samples = samples_view({
     data, S, bins, search, page_window, $, el, show_tip, hide_tip, percent, plural, time, label_parts,

@@ -6,7 +6,7 @@
 //            a reason: [reason, insn, ns lost, exits, fallbacks, number of these exits or fallbacks (see bins.js)]; the
 //            next number is of the ns that recorded ones lost
 "use strict";
-function sources_view({ data, S, bins, search, page_window, breakable, $, el, number, plural, time }) {
+function sources_view({ data, S, bins, search, page_window, breakable, $, el, number, plural, time, time_column }) {
   const CONTEXT = 4; // lines shown around a line with exits; the others are folded
   const LOST = 0, EXITS = 1, FALLBACKS = 2; // costs
   const add = (parts) => [0, 1, 2].map((i) => parts.reduce((sum, costs) => sum + costs[i], 0));
@@ -38,7 +38,8 @@ function sources_view({ data, S, bins, search, page_window, breakable, $, el, nu
     file.costs = add(file.lines.map(({ costs }) => costs));
   }
 
-  const measures = [["lost", time], ["exits", number], ["fallbacks", number]]
+  let lost_column = time; // of the file that is drawn
+  const measures = [["lost", (ns) => lost_column(ns)], ["exits", number], ["fallbacks", number]]
     .map(([name, text], i) => ({ name, text, i })).filter(({ i }) => files.some((file) => file.whole[i] > 0));
   const number_cell = (text) => el("td", { class: "number", text });
   const margin = (costs) => measures.map(({ text, i }) => number_cell(costs && costs[i] > 0 ? text(costs[i]) : ""));
@@ -91,6 +92,7 @@ function sources_view({ data, S, bins, search, page_window, breakable, $, el, nu
 
   function draw(file) {
     const costs = new Map(file.lines.map((line) => [line.line, line]));
+    lost_column = time_column(file.lines.flatMap((line) => [line, ...line.reasons]).map((row) => row.costs[0]));
     const rows = parts_of(file).flatMap((part) => (
       Array.isArray(part) ? [folded_row(file, ...part)] : line_rows(file, part, costs.get(part))));
     const titles = [...measures.map(({ name }) => name), "line"];

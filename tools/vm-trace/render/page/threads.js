@@ -16,8 +16,8 @@
 //   5    the first pause of a collection
 "use strict";
 function threads_view({
-  data, S, search, $, el, svg, number, percent, plural, time, round_step, show_tip, hide_tip, cost, page_window,
-  breakable, label_threads,
+  data, S, search, $, el, svg, number, percent, plural, time, with_times, round_step, show_tip, hide_tip, cost,
+  page_window, breakable, label_threads,
 }) {
   const timeline = data.timeline;
   const WAITING = 0, BLOCKED = 1, GC = 2, RUNNING = 3;
@@ -213,11 +213,10 @@ function threads_view({
     const shown = view.tables.get(id) || 10;
     const head = columns.map(
       ([name, kind]) => el("th", { scope: "col", class: kind === "text" ? undefined : "number", text: name }));
-    const body = rows.slice(0, shown).map((row) => el("tr", {}, ...columns.map(([, kind, value]) => {
-      const cell = value(row);
-      if (kind === "text") return el("td", { class: "name" }, ...breakable(cell));
-      return el("td", { class: "number", text: kind === "time" ? time(cell) : cell });
-    })));
+    const cells_of = (row) => columns.map(([, kind, value]) => (kind === "time" ? { ns: value(row) } : value(row)));
+    const draw_cell = (cell, i) => (columns[i][1] === "text"
+      ? el("td", { class: "name" }, ...breakable(cell)) : el("td", { class: "number", text: cell }));
+    const body = with_times(rows.slice(0, shown).map(cells_of)).map((row) => el("tr", {}, ...row.map(draw_cell)));
     const more = rows.length <= shown ? null : el("button", {
       type: "button",
       text: `Show ${number(Math.min(100, rows.length - shown))} more of ${number(rows.length)}`,
@@ -267,7 +266,7 @@ function threads_view({
           draw_table("gvl-holders", `who held the GVL while others waited: they waited ${time(others_ns)}`, holders, [
             ["thread", "text", (row) => row.label], ["others waited", "time", (row) => row.others],
             ["share", "number", (row) => percent(row.others, others_ns)], ["held", "time", (row) => row.held],
-            ["longest hold", "time", (row) => row.longest], ["at", "number", (row) => time(row.longest_at)],
+            ["longest hold", "time", (row) => row.longest], ["at", "time", (row) => row.longest_at],
             ...(is_whole() && holders.rows.some((row) => row.marker)
               ? [["in marker", "text", (row) => row.marker]] : [])
           ]));
