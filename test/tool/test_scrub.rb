@@ -3,6 +3,8 @@ require "zlib"
 require_relative "tool_helper"
 
 class TestScrub < Minitest::Test
+  LONG = 300 # seconds, in which only a loop without an end does not end
+
   include ToolHelper
 
   # Runs it and returns the result and the new bytes (nil: there is no file).
@@ -319,6 +321,23 @@ class TestScrub < Minitest::Test
       assert_equal 3, tool("dump", copy).out.lines.size
       File.binwrite(File.join(spool, "cut.fxt.zst"), File.binread(copy)[0...-20])
       assert_match(/the compressed data are damaged: they are truncated/, tool("info", File.join(spool, "cut.fxt.zst")).err)
+    end
+  end
+
+  # More than there are hashes of four digits.
+  def test_more_traces_with_one_name_than_short_hashes
+    skip "it takes too long" if INSTRUMENTED
+    Dir.mktmpdir do |dir|
+      Dir.mkdir("#{dir}/in")
+      2.times { |i| File.binwrite("#{dir}/empty#{i}", [0x0016547846040010].pack("Q<")) } # a file has 65,000 links at most
+      count = (1 << 16) + 40
+      count.times { |i| File.link("#{dir}/empty#{i % 2}", "#{dir}/in/secret#{i}.fxt") }
+      command = [TOOL, "scrub", "--compress=none", "--remove=secret\\d+", "-o", "#{dir}/out", "#{dir}/in"]
+      scrubbing = Process.spawn(*command, err: "#{dir}/err")
+      ended = Process.detach(scrubbing).join(LONG) || Process.kill(:KILL, scrubbing)
+      refute_equal 1, ended, "it does not end"
+      assert_match(/^vm-trace: #{count} traces are scrubbed, 0 were there already, 0 cannot be read$/, File.read("#{dir}/err"))
+      assert_equal count, Dir.children("#{dir}/out").size
     end
   end
 

@@ -243,7 +243,8 @@ take_name(const char *path)
 }
 
 /* The name of a trace's copy, without what is secret in it, and compressed; a fork's has its pid behind ".fxt". Where
- * another one has that name, a hash of the trace's own is in it. The caller frees it. */
+ * another one has that name, a hash of the trace's own is in it: a short one, as long as few have it. The caller frees
+ * it. */
 static char *
 name_of_copy(const char *file)
 {
@@ -251,11 +252,14 @@ name_of_copy(const char *file)
     const char *compressed = strcmp(compression, "none") == 0 ? "" : strcmp(compression, "gzip") == 0 ? ".gz" : ".zst";
     int pid_bytes = ending[4] == '.' ? (int)strspn(ending + 5, "0123456789") : 0;
     int ending_bytes = pid_bytes > 0 ? 5 + pid_bytes : 4;
+    enum { SHORT_ONES = 16 };
     for (uint32_t salt = 0;; salt++) {
         struct fxt_string whole = {.ptr = name, .len = (uint32_t)(ending - name)};
         struct fxt_string clean = scrub_text(&scrub, SCRUB_FREE, whole);
-        char distinct[8] = "";
-        if (salt > 0) snprintf(distinct, sizeof distinct, "-%04x", (unsigned)(hash_of(name, salt) & 0xffff));
+        char distinct[12] = "";
+        uint32_t hash = hash_of(name, salt);
+        if (salt > SHORT_ONES) snprintf(distinct, sizeof distinct, "-%08" PRIx32, hash);
+        else if (salt > 0) snprintf(distinct, sizeof distinct, "-%04" PRIx32, hash & 0xffff);
         char *path = xformat("%s/%.*s%s%.*s%s", out_path, (int)clean.len, clean.ptr, distinct, ending_bytes, ending,
                              compressed);
         for (char *at = path + strlen(out_path); *at != '\0'; at++) {
