@@ -459,7 +459,7 @@ class TestAllocations < Integration::Test
       sleep
     RUBY
     beside(script, flags: []) do |pid, dir|
-      status, _, err = tell("start", "--allocations=16K", "--no-exits", "-o", File.join(dir, "started.fxt"), pid)
+      status, _, err = tell("start", "--allocations=16K", "--no-exits", "--file=#{File.join(dir, "started.fxt")}", pid)
       assert_equal [0, ""], [status, err]
       wait_until("something is recorded") { tell("status", pid)[1].match?(/^allocation_samples +[1-9]/) }
       assert_equal 0, tell("stop", pid).first

@@ -330,7 +330,7 @@ class TestGC < Integration::Test
   def test_from_another_shell
     script = 'File.write("ready", ""); GC.start until File.exist?("done"); File.write("idle", ""); sleep'
     beside(script, flags: []) do |pid, dir|
-      status, _, err = tell("start", "--gc", "--no-exits", "-o", File.join(dir, "started.fxt"), pid)
+      status, _, err = tell("start", "--gc", "--no-exits", "--file=#{File.join(dir, "started.fxt")}", pid)
       assert_equal [0, ""], [status, err]
       wait_until("something is recorded") { tell("status", pid)[1].match?(/^gc_pauses +[1-9]/) }
       assert_equal 0, tell("stop", pid).first

@@ -218,6 +218,36 @@ class TestCli < Minitest::Test
                output sqlite no-reason counter no-exits compiles invalidations sample-rate file max-size keep calls
                syscalls sched seconds save-at timeout table no-map strict unended ractors].freeze
 
+  # {letter => name} of a command, by its --help.
+  def letters_of(command)
+    tool(command, "--help").out.scan(/^  -(.), --([a-z-]+)/).to_h
+  end
+
+  def test_a_letter_has_one_meaning_in_all_commands
+    meanings = commands.flat_map { |command| letters_of(command).to_a }.uniq
+    assert_operator meanings.size, :>, 20
+    assert_equal meanings.map(&:first).uniq.size, meanings.size, meanings.sort.inspect
+    assert_equal meanings.map(&:last).uniq.size, meanings.size, meanings.sort.inspect
+    man = File.read(File.join(ROOT, "tools/vm-trace/cli/vm-trace.1")).scan(/^\.It Fl (\w) (?:Ar \S+ )?, Fl -([a-z-]+)/)
+    assert_empty man - meanings - [%w[V version]], "the man page has the same"
+  end
+
+  # What letters meant before there was one table of them.
+  def test_old_letters_are_accepted_with_a_warning
+    gvl = File.join(TRACES, "gvl.fxt")
+    with_file("select 1 as one") do |sql|
+      { %W[query -f #{sql} #{gvl}] => %W[query --file=#{sql} #{gvl}], ["query", "-F", "json", gvl, "select 1"] => ["query", "--format=json", gvl, "select 1"],
+        %W[report -pk #{gvl}] => %W[report --samples --sched #{gvl}], %W[html -c 3 #{gvl}] => %W[html --max-calls=3 #{gvl}] }.each do |old, now|
+        results = [old, now].map { |command| tool(*command) }
+        assert_equal results[1].out, results[0].out
+        assert_equal 0, results[0].status
+        assert_equal "", results[1].err
+        assert_match(/\A(vm-trace: -\w is no longer the letter of (--[a-z-]+); write \2\n)+\z/, results[0].err)
+      end
+    end
+    assert_match(/-m is no longer the letter of --memory; write -M or --memory$/, tool("start", "-m", "5").err)
+  end
+
   def test_man_page_names_every_command_and_option
     man = File.read(File.join(ROOT, "tools/vm-trace/cli/vm-trace.1"))
     words = commands.map { |command| "Cm #{command}" } + OPTIONS.map { |option| "-#{option}" }

@@ -87,7 +87,7 @@ class TestConformance < Minitest::Test
     needs_sqlite
     trace = Conformance.files("queries/demo.fxt").first
     Conformance.files("queries/*.sql").each do |sql|
-      result = tool("query", trace, "-f", sql)
+      result = tool("query", trace, "--file", sql)
       next if result.err.include?("built without PCRE2")
       assert_answer File.read(sql.sub(/sql\z/, "csv"), encoding: "UTF-8"), result.out, name_of(sql)
     end

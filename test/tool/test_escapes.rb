@@ -201,7 +201,7 @@ class TestEscapes < Minitest::Test
      ["report", "--advice=#{evil}", trace], ["report", "--s=#{evil}", trace], ["report", "--method=#{evil}", "--thread=#{evil}", trace],
      ["history", trace, evil], ["history", trace, EVIL], ["explain", evil], ["annotate", trace, evil], ["top", evil],
      ["query", trace, "select '#{evil}'x, * from \"#{evil}\""], ["query", trace, "select 'a' regexp '(#{evil}'"],
-     ["query", trace, "include perfetto module #{evil}"], ["query", "-f", evil, trace], ["query", "--format=#{evil}", trace, "select 1"],
+     ["query", trace, "include perfetto module #{evil}"], ["query", "--file", evil, trace], ["query", "--format=#{evil}", trace, "select 1"],
      ["query", trace, evil], ["query", trace, "create perfetto function #{evil}"], ["query", "--format=table", trace, "select 1 as \"#{evil}\""],
      ["diff", "--fail-over=#{evil}", trace, trace], ["diff", "--fail-over=lost:#{evil}", trace, trace], ["diff", "--map=#{evil}", trace, trace],
      ["diff", "--normalize=#{evil}", trace, trace], ["diff", "--kind=#{evil}", trace, trace], ["diff", "--comment=#{evil}/x", trace, trace],

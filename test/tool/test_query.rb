@@ -479,18 +479,18 @@ class TestQuery < Minitest::Test
   def test_sql_from_a_file_and_from_standard_input
     with_file(OurTrace.new.build) do |path|
       File.write("#{path}.sql", "-- counts\nselect count(*) as n\nfrom slice;\n")
-      result = tool("query", path, "-f", "#{path}.sql")
+      result = tool("query", path, "--file", "#{path}.sql")
       skip "the tool was built without SQLite" if result.err.include?("built without SQLite")
       assert_equal "\"n\"\n", result.out.lines.first
-      assert_equal result.out, tool("query", "-f", "-", path, stdin: "select count(*) as n from slice").out
-      missing = tool("query", path, "-f", "#{path}.none")
+      assert_equal result.out, tool("query", "--file", "-", path, stdin: "select count(*) as n from slice").out
+      missing = tool("query", path, "--file", "#{path}.none")
       assert_equal "vm-trace: #{path}.none: cannot be read: No such file or directory\n", missing.err
       assert_equal 3, missing.status
       folder = File.dirname(path)
-      unread = tool("query", path, "-f", folder)
+      unread = tool("query", path, "--file", folder)
       assert_equal ["vm-trace: #{folder}: cannot be read: Is a directory\n", 3], [unread.err, unread.status]
       File.write("#{path}.empty", "")
-      assert_equal ["", 0], tool("query", path, "-f", "#{path}.empty").then { |r| [r.out, r.status] }
+      assert_equal ["", 0], tool("query", path, "--file", "#{path}.empty").then { |r| [r.out, r.status] }
     end
   end
 

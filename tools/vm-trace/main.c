@@ -66,7 +66,7 @@ static void
 print_command_help(const struct command *command)
 {
     printf("Usage: vm-trace %s [OPTION]... %s\n\n%s\n", command->name, command->arguments, command->help);
-    options_print_help(command->options);
+    options_print_help(command->name, command->options);
     printf("%s%s\n%s", command->needs ? "" : files, command->folders ? folders : "", statuses);
 }
 

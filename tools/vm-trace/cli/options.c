@@ -131,6 +131,70 @@ note_given(const char *name)
     given[i] = name;
 }
 
+/* --- letters ------------------------------------------------------------------------------------------ */
+
+/* One meaning for each, in all commands. -h is --help. */
+static const struct {
+    char letter;
+    const char *name;
+} letters[] = {
+    {'C', "context"}, {'D', "delay"},    {'M', "memory"}, {'N', "normalize"}, {'O', "open"},   {'S', "sources"},
+    {'T', "table"},   {'a', "advice"},   {'c', "calls"},  {'d', "duration"},  {'e', "method"}, {'f', "format"},
+    {'i', "interval"}, {'k', "kind"},    {'l', "labels"}, {'m', "max-faults"}, {'n', "top"},   {'o', "output"},
+    {'p', "pid"},     {'q', "quiet"},    {'r', "reason"}, {'s', "since"},     {'t', "thread"}, {'u', "until"},
+    {'w', "weight"},  {'y', "syscalls"}, {'z', "compress"},
+};
+enum { LETTERS = sizeof letters / sizeof letters[0] };
+
+/* What letters meant in single commands before. They are accepted, with a warning. */
+static const struct {
+    const char *command;
+    char letter;
+    const char *name;
+} old_letters[] = {
+    {"html", 'a', "against"},       {"html", 'c', "max-calls"},   {"query", 'F', "format"},  {"query", 'f', "file"},
+    {"record", 'k', "every"},       {"record", 'm', "max-files"}, {"report", 'k', "sched"},  {"report", 'p', "samples"},
+    {"save", 't', "timeout"},       {"scrub", 'r', "remove"},     {"start", 'c', "counter"}, {"start", 'm', "memory"},
+    {"start", 'k', "sample-rate"},  {"start", 'o', "file"},       {"start", 's', "max-size"},
+    {"start", 't', "timeout"},      {"status", 't', "timeout"},   {"stop", 't', "timeout"},  {"top", 'c', "count"},
+    {"top", 's', "by-count"},       {"top", 'w', "window"},
+};
+enum { OLD_LETTERS = sizeof old_letters / sizeof old_letters[0] };
+
+/* The name of the option that a letter meant in a command, or NULL. */
+static const char *
+old_meaning(const char *command, char letter)
+{
+    for (int i = 0; i < OLD_LETTERS; i++) {
+        if (old_letters[i].letter == letter && strcmp(old_letters[i].command, command) == 0) return old_letters[i].name;
+    }
+    return NULL;
+}
+
+/* 0: it has none; or one that is still accepted as that of another one of the command. */
+static char
+letter_of(const char *command, const char *name)
+{
+    for (int i = 0; i < LETTERS; i++) {
+        if (strcmp(letters[i].name, name) == 0)
+            return old_meaning(command, letters[i].letter) == NULL ? letters[i].letter : 0;
+    }
+    return 0;
+}
+
+/* The option that a letter means, which is one of the command's. Warns of one that means it no longer. */
+static const struct cli_option *
+option_of_letter(const char *command, const struct cli_option *options, char letter)
+{
+    const char *old = old_meaning(command, letter);
+    const struct cli_option *option = options;
+    while (old != NULL ? strcmp(option->name, old) != 0 : letter_of(command, option->name) != letter) option++;
+    char now = letter_of(command, option->name), instead[8] = "";
+    if (now != 0) snprintf(instead, sizeof instead, "-%c or ", now);
+    if (old != NULL) message("-%c is no longer the letter of --%s; write %s--%s", letter, old, instead, old);
+    return option;
+}
+
 /* As getopt would, but for what is in `word`, the argument that it has read last. */
 static void
 print_wrong(int code, const struct cli_option *options, const char *word)
@@ -152,27 +216,32 @@ int
 options_read(const struct cli_option *options, bool stop_at_argument, int argc, char **argv)
 {
     struct option long_options[OPTIONS_MAX + 2] = {{"help", no_argument, NULL, 'h'}};
-    char letters[2 * OPTIONS_MAX + 4] = "+:h";
-    char *letter = letters + 3;
+    const char *command = argv[0];
+    char accepted[4 * OPTIONS_MAX + 4] = "+:h";
+    char *end = accepted + 3;
     for (int i = 0; i < OPTIONS_MAX && options[i].name != NULL; i++) {
         bool takes = options[i].argument != NULL;
         long_options[i + 1] =
             (struct option){options[i].name, takes ? required_argument : no_argument, NULL, FIRST_CODE + i};
-        if (options[i].letter == 0) continue;
-        *letter++ = options[i].letter;
-        if (takes) *letter++ = ':';
+        char of_option[] = {letter_of(command, options[i].name), 0};
+        if (of_option[0] != 0) end = stpcpy(stpcpy(end, of_option), takes ? ":" : "");
+        for (int old = 0; old < OLD_LETTERS; old++) {
+            if (strcmp(old_letters[old].command, command) != 0 || strcmp(old_letters[old].name, options[i].name) != 0)
+                continue;
+            of_option[0] = old_letters[old].letter;
+            end = stpcpy(stpcpy(end, of_option), takes ? ":" : "");
+        }
     }
     opterr = 0;
     memset(given, 0, sizeof given); /* a test may read options again */
     for (;;) {
-        int code = getopt_long(argc, argv, letters + (stop_at_argument ? 0 : 1), long_options, NULL);
+        int code = getopt_long(argc, argv, accepted + (stop_at_argument ? 0 : 1), long_options, NULL);
         if (code == -1) return optind;
         if (code == 'h') return OPTIONS_HELP;
         if (code == '?' || code == ':') print_wrong(code, options, argv[optind - 1]);
         if (code == '?' || code == ':') return OPTIONS_WRONG;
-        const struct cli_option *option = options;
-        if (code >= FIRST_CODE) option += code - FIRST_CODE;
-        else while (option->letter != code) option++;
+        const struct cli_option *option =
+            code >= FIRST_CODE ? &options[code - FIRST_CODE] : option_of_letter(command, options, (char)code);
         note_given(option->name);
         if (option->argument == NULL) *(bool *)option->value = true;
         else if (!option->take(option, optarg)) return OPTIONS_WRONG;
@@ -180,13 +249,13 @@ options_read(const struct cli_option *options, bool stop_at_argument, int argc, 
 }
 
 void
-options_print_help(const struct cli_option *options)
+options_print_help(const char *command, const struct cli_option *options)
 {
     puts("Options:");
     for (; options->name != NULL; options++) {
         char form[64];
-        int len = options->letter ? snprintf(form, sizeof form, "-%c, ", options->letter)
-                                  : snprintf(form, sizeof form, "    ");
+        char letter = letter_of(command, options->name);
+        int len = letter ? snprintf(form, sizeof form, "-%c, ", letter) : snprintf(form, sizeof form, "    ");
         snprintf(form + len, sizeof form - (size_t)len, "--%s%s%s", options->name, options->argument ? "=" : "",
                  options->argument ? options->argument : "");
         printf("  %-19s", form);

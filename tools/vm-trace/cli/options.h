@@ -3,7 +3,8 @@
 /* options.h - options of the command line as tables, for parsing and for --help.
  *
  * A command lists its options in an array that ends with an empty one. `value` points to a variable
- * of the command's file, which holds the default, or to one of the common options below.
+ * of the command's file, which holds the default, or to one of the common options below. The letters of
+ * options are in a table of all commands (options.c): each has one meaning.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,7 +12,6 @@
 
 struct cli_option {
     const char *name;     /* --name */
-    char letter;          /* -l, or 0: none */
     const char *argument; /* the name of its argument in --help; NULL: none, and `value` is a bool */
     const char *help;     /* one or more lines */
     /* Reads the argument. Prints a message and returns false if it is wrong. */
@@ -21,7 +21,7 @@ struct cli_option {
 };
 
 /* An option without bounds. */
-#define CLI_OPTION(name, letter, argument, help, take, value) {name, letter, argument, help, take, value, 0, 0}
+#define CLI_OPTION(name, argument, help, take, value) {name, argument, help, take, value, 0, 0}
 
 /* Options that most commands share. */
 struct options {
@@ -34,30 +34,30 @@ extern struct options common_options;
 enum { DEFAULT_TOP = 10, DEFAULT_MAX_FAULTS = 100, DEFAULT_MEMORY_MIB = 1024 };
 
 #define OPTION_TOP \
-    {"top", 'n', "N", "rows of each table (default 10)", take_number, &common_options.top, 1, 1000000000}
+    {"top", "N", "rows of each table (default 10)", take_number, &common_options.top, 1, 1000000000}
 #define OPTION_MAX_FAULTS \
-    {"max-faults", 'm', "N", "faults to show for each file (default 100); all are counted", take_number, \
+    {"max-faults", "N", "faults to show for each file (default 100); all are counted", take_number, \
      &common_options.max_faults, 0, UINT64_MAX}
 #define OPTION_MEMORY \
-    {"memory", 'M', "MIB", "memory limit for a trace's names and tables (default 1024)", take_mebibytes, \
+    {"memory", "MIB", "memory limit for a trace's names and tables (default 1024)", take_mebibytes, \
      &common_options.memory_bytes, 1, SIZE_MAX >> 21}
 
 /* -o OUT, into a const char *. */
-#define OPTION_OUTPUT(variable, what) CLI_OPTION("output", 'o', "OUT", what, take_text, &(variable))
+#define OPTION_OUTPUT(variable, what) CLI_OPTION("output", "OUT", what, take_text, &(variable))
 
 /* Two options for document_print: an enum document_format, and the id of a table (const char *,
  * NULL: all). */
 #define OPTION_FORMAT(format, table)                                                                                   \
-    CLI_OPTION("format", 'f', "FORMAT", "text (default), json, markdown or csv", take_format, &(format)),              \
-        CLI_OPTION("table", 'T', "NAME", "only this table, by its name in JSON; as CSV with its own columns",          \
+    CLI_OPTION("format", "FORMAT", "text (default), json, markdown or csv", take_format, &(format)),              \
+        CLI_OPTION("table", "NAME", "only this table, by its name in JSON; as CSV with its own columns",          \
                    take_text, &(table))
 
 /* --since and --until into int64_t, --thread into a const char *. */
 #define OPTIONS_TRACE_CHOICE(choice)                                                                                   \
-    CLI_OPTION("since", 's', "TIME", "only what was from this time on: seconds after the first\n"                      \
+    CLI_OPTION("since", "TIME", "only what was from this time on: seconds after the first\n"                      \
                "event, or with a unit: 20ms, 300us, 5ns", take_time, &(choice).since_ns),                              \
-        CLI_OPTION("until", 'u', "TIME", "only what was before this time", take_time, &(choice).until_ns),             \
-        CLI_OPTION("thread", 't', "GLOB", "only this thread, by name or tid", take_text, &(choice).thread)
+        CLI_OPTION("until", "TIME", "only what was before this time", take_time, &(choice).until_ns),             \
+        CLI_OPTION("thread", "GLOB", "only this thread, by name or tid", take_text, &(choice).thread)
 
 /* value: a uint64_t */
 bool take_number(const struct cli_option *option, const char *text);
@@ -73,9 +73,9 @@ bool take_format(const struct cli_option *option, const char *text);
 /* Prints that the option takes `what`, not `text`. Returns false. */
 bool option_wrong(const struct cli_option *option, const char *what, const char *text);
 
-/* Parses the options in argv (ignores argv[0]), also those behind other arguments, unless it is to stop at the first
- * of these. Returns the index of the first other argument; OPTIONS_HELP for --help, which every command has; or
- * OPTIONS_WRONG after printing a message. */
+/* Parses the options in argv, of which argv[0] is the command, also those behind other arguments, unless it is to stop
+ * at the first of these. Returns the index of the first other argument; OPTIONS_HELP for --help, which every command
+ * has; or OPTIONS_WRONG after printing a message. */
 enum { OPTIONS_HELP = -1, OPTIONS_WRONG = -2 };
 int options_read(const struct cli_option *options, bool stop_at_argument, int argc, char **argv);
 
@@ -85,6 +85,6 @@ bool option_given(const char *name);
  * --quiet") and returns true. */
 bool options_refused(const char *names, const char *why);
 
-void options_print_help(const struct cli_option *options);
+void options_print_help(const char *command, const struct cli_option *options);
 
 #endif

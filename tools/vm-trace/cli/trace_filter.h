@@ -7,18 +7,18 @@
 
 /* Options for the members of a struct report_filter. */
 #define OPTIONS_TRACE_FILTER(filter)                                                                                   \
-    CLI_OPTION("since", 's', "TIME",                                                                                   \
+    CLI_OPTION("since", "TIME",                                                                                   \
                "count only from this time on: seconds after the first\n"                                               \
                "event, or with a unit: 20ms, 300us, 5ns",                                                              \
                take_time, &(filter).since_ns),                                                                         \
-        CLI_OPTION("until", 'u', "TIME", "count only before this time", take_time, &(filter).until_ns),                \
-        CLI_OPTION("reason", 'r', "GLOB",                                                                              \
+        CLI_OPTION("until", "TIME", "count only before this time", take_time, &(filter).until_ns),                \
+        CLI_OPTION("reason", "GLOB",                                                                              \
                    "only exits and fallbacks with these reasons: 'Guard*', or as in\n"                                 \
                    "the JIT's stats: guard_type_failure (see vm-trace explain)",                                       \
                    take_text, &(filter).reason),                                                                       \
-        CLI_OPTION("method", 'e', "GLOB", "only those in these methods: 'Foo#*', '*app/models/*'", take_text,          \
+        CLI_OPTION("method", "GLOB", "only those in these methods: 'Foo#*', '*app/models/*'", take_text,          \
                    &(filter).method),                                                                                  \
-        CLI_OPTION("thread", 't', "GLOB", "only this thread, by name or tid", take_text, &(filter).thread)
+        CLI_OPTION("thread", "GLOB", "only this thread, by name or tid", take_text, &(filter).thread)
 
 /* Whether a window of time has any; before anything is read. Prints a message if not. */
 bool trace_filter_window(const char *command, int64_t since_ns, int64_t until_ns);

@@ -100,8 +100,8 @@ run(const struct options *options, int argument_count, char **arguments)
 }
 
 static const struct cli_option annotate_options[] = {
-    {"context", 'C', "N", "lines to print around each line with exits (default 2)", take_number, &context, 0, 1000000},
-    {"top", 'n', "N", "files to print, those that cost most (default 10)", take_number, &common_options.top, 1,
+    {"context", "N", "lines to print around each line with exits (default 2)", take_number, &context, 0, 1000000},
+    {"top", "N", "files to print, those that cost most (default 10)", take_number, &common_options.top, 1,
      1000000000},
     OPTIONS_TRACE_FILTER(filter),
     OPTION_FORMAT(format, table_id),

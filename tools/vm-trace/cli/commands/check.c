@@ -237,9 +237,9 @@ run(const struct options *options, int file_count, char **files)
 }
 
 static const struct cli_option check_options[] = {
-    CLI_OPTION("strict", 0, NULL, "a trace must be complete: with settings and summary", NULL, &rules.strict),
-    CLI_OPTION("unended", 0, NULL, "with --strict: the summary may be missing, as after a kill", NULL, &rules.unended),
-    {"ractors", 0, "N", "at most N ractors of each process exited; 1: only the main one", take_number, &rules.ractors,
+    CLI_OPTION("strict", NULL, "a trace must be complete: with settings and summary", NULL, &rules.strict),
+    CLI_OPTION("unended", NULL, "with --strict: the summary may be missing, as after a kill", NULL, &rules.unended),
+    {"ractors", "N", "at most N ractors of each process exited; 1: only the main one", take_number, &rules.ractors,
      1, UINT32_MAX},
     OPTION_MAX_FAULTS,
     OPTION_MEMORY,

@@ -764,9 +764,9 @@ run(const struct options *options, int file_count, char **files)
 }
 
 static const struct cli_option cut_options[] = {
-    CLI_OPTION("since", 's', "TIME", "start of the range, from the start of the trace (default 0)", take_time,
+    CLI_OPTION("since", "TIME", "start of the range, from the start of the trace (default 0)", take_time,
                &since_ns),
-    CLI_OPTION("until", 'u', "TIME", "end of the range, exclusive (default: the end of the trace)", take_time,
+    CLI_OPTION("until", "TIME", "end of the range, exclusive (default: the end of the trace)", take_time,
                &until_ns),
     OPTION_OUTPUT(out_path, "output file; - is standard output (default)"),
     OPTION_MAX_FAULTS,

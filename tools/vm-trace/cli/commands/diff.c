@@ -386,26 +386,26 @@ run(const struct options *options, int file_count, char **files)
 
 static const struct cli_option diff_options[] = {
     OPTION_TOP,
-    CLI_OPTION("since-deploy", 0, NULL, "compare the last two versions of a service", NULL, &since_deploy),
-    CLI_OPTION("service", 0, "NAME", "with --since-deploy: which one, if the traces are of several", take_text,
+    CLI_OPTION("since-deploy", NULL, "compare the last two versions of a service", NULL, &since_deploy),
+    CLI_OPTION("service", "NAME", "with --since-deploy: which one, if the traces are of several", take_text,
                &service),
     OPTIONS_TRACE_CHOICE(choice),
-    CLI_OPTION("normalize", 'N', "UNIT", "unit of the counts: run (default: the mean of a side's\n"
+    CLI_OPTION("normalize", "UNIT", "unit of the counts: run (default: the mean of a side's\n"
                "files), second (of a file's time span), or none (all files)", take_unit, NULL),
-    CLI_OPTION("kind", 'k', "KIND", "exits (default) or fallbacks", take_kind, NULL),
-    CLI_OPTION("map", 0, "OLD=NEW", "treat paths that begin with OLD as if they began with NEW;\n"
+    CLI_OPTION("kind", "KIND", "exits (default) or fallbacks", take_kind, NULL),
+    CLI_OPTION("map", "OLD=NEW", "treat paths that begin with OLD as if they began with NEW;\n"
                "can be repeated, the first match applies", take_path, NULL),
-    CLI_OPTION("no-map", 0, NULL, "compare paths as they are; by default, folders that hold the\n"
+    CLI_OPTION("no-map", NULL, "compare paths as they are; by default, folders that hold the\n"
                "same files on both sides are found and treated as one", NULL, &no_map),
-    CLI_OPTION("fail-over", 0, "PERCENT", "exit with status 1 if all exits, or those of one method, grew\n"
+    CLI_OPTION("fail-over", "PERCENT", "exit with status 1 if all exits, or those of one method, grew\n"
                "by more than this percentage of all exits of A; lost:5: the same\n"
                "of the time that exits lost; calls:5: of the own time of calls;\n"
                "waiting:5, blocked:5, running:5, gc:5 or allocations:5: if this\n"
                "sum grew by more than 5 %;\n"
                "lost:20ms: by more than this time; can be repeated", take_percent, NULL),
-    CLI_OPTION("comment", 0, "FILE.md", "also write a short comparison as Markdown, at most 60 lines, for\n"
+    CLI_OPTION("comment", "FILE.md", "also write a short comparison as Markdown, at most 60 lines, for\n"
                "a comment on a pull request", take_text, &comment_path),
-    CLI_OPTION("junit", 0, "FILE.xml", "also write the limits of --fail-over as JUnit XML, a test each", take_text,
+    CLI_OPTION("junit", "FILE.xml", "also write the limits of --fail-over as JUnit XML, a test each", take_text,
                &junit_path),
     OPTION_FORMAT(format, table),
     OPTION_MAX_FAULTS,

@@ -326,27 +326,27 @@ run(const struct options *options, int file_count, char **files)
 }
 
 static const struct cli_option export_options[] = {
-    CLI_OPTION("format", 'f', "FORMAT", "folded, speedscope, chrome, firefox, pprof or sqlite",
+    CLI_OPTION("format", "FORMAT", "folded, speedscope, chrome, firefox, pprof or sqlite",
                take_export_format, NULL),
     OPTIONS_TRACE_CHOICE(choice),
     OPTION_OUTPUT(out_path, "output file; - is standard output (default)"),
-    CLI_OPTION("sqlite", 0, "OUT", "the same as --format=sqlite --output=OUT", take_database, NULL),
-    CLI_OPTION("by", 0, "minute", "with --format=pprof: a profile for each service, version and minute,\n"
+    CLI_OPTION("sqlite", "OUT", "the same as --format=sqlite --output=OUT", take_database, NULL),
+    CLI_OPTION("by", "minute", "with --format=pprof: a profile for each service, version and minute,\n"
                "in the folder OUT", take_by, NULL),
-    CLI_OPTION("tables", 0, "DIR", "write tables into this folder, for databases", take_text, &tables.folder),
-    CLI_OPTION("table-format", 0, "FORMAT", "csv (default) or ndjson\n"
+    CLI_OPTION("tables", "DIR", "write tables into this folder, for databases", take_text, &tables.folder),
+    CLI_OPTION("table-format", "FORMAT", "csv (default) or ndjson\n"
                "of the files of --tables, which are compressed with gzip", take_table_format, NULL),
-    CLI_OPTION("with-arguments", 0, NULL, "--tables has the arguments of events, which may be private", NULL,
+    CLI_OPTION("with-arguments", NULL, "--tables has the arguments of events, which may be private", NULL,
                &tables.with_arguments),
-    CLI_OPTION("with-command", 0, NULL, "--tables has command lines, which may be private", NULL,
+    CLI_OPTION("with-command", NULL, "--tables has command lines, which may be private", NULL,
                &tables.with_command),
-    CLI_OPTION("kind", 'k', "KIND", "exits, fallbacks, blocked, preempted, allocations, calls or samples\n"
+    CLI_OPTION("kind", "KIND", "exits, fallbacks, blocked, preempted, allocations, calls or samples\n"
                "(default: exits)", take_kind, NULL),
-    CLI_OPTION("weight", 'w', "WEIGHT", "sum (default), events or lost\n"
+    CLI_OPTION("weight", "WEIGHT", "sum (default), events or lost\n"
                "sum: exits, time blocked, bytes; events: how many were recorded;\n"
                "lost: the time that exits lost. pprof has events, too", take_weight, NULL),
-    CLI_OPTION("threads", 0, NULL, "begin each stack with the name of its thread", NULL, &with_threads),
-    CLI_OPTION("no-reason", 0, NULL, "end stacks with the innermost frame, not with the reason, the\n"
+    CLI_OPTION("threads", NULL, "begin each stack with the name of its thread", NULL, &with_threads),
+    CLI_OPTION("no-reason", NULL, "end stacks with the innermost frame, not with the reason, the\n"
                "allocated class or the state", NULL, &without_reasons),
     OPTION_MAX_FAULTS,
     OPTION_MEMORY,

@@ -23,15 +23,15 @@ run(const struct options *options, int file_count, char **files)
 static const struct cli_option html_options[] = {
     OPTION_OUTPUT(out_path, "output file; - is standard output (default)"),
     OPTIONS_TRACE_CHOICE(choice),
-    CLI_OPTION("sources", 'S', NULL,
+    CLI_OPTION("sources", NULL,
                "embed the sources of the files with exits (read where the trace\n"
                "says); whoever gets the page can read them",
                NULL, &with_sources),
-    CLI_OPTION("below", 0, "FOLDER", "of these, only files in this folder (default: the current one)", take_text,
+    CLI_OPTION("below", "FOLDER", "of these, only files in this folder (default: the current one)", take_text,
                &below),
-    CLI_OPTION("against", 'a', "BASE", "compare the flame graphs with those of this trace, or of the traces\n"
+    CLI_OPTION("against", "BASE", "compare the flame graphs with those of this trace, or of the traces\n"
                "in this folder: what grew is red, what shrank is blue", take_text, &against),
-    {"max-calls", 'c', "N", "calls in the page, the longest ones (default 2000000); its\n"
+    {"max-calls", "N", "calls in the page, the longest ones (default 2000000); its\n"
      "sums of methods have all", take_number,
      &max_calls, 1, UINT32_MAX},
     OPTION_MAX_FAULTS,

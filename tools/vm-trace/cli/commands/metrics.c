@@ -121,7 +121,7 @@ run(const struct options *options, int argument_count, char **arguments)
 static const struct cli_option metrics_options[] = {
     OPTION_OUTPUT(out_path, "write to this file, which is replaced once it is complete: for the\n"
                   "textfile collector, name it *.prom"),
-    CLI_OPTION("labels", 'l', "LIST", "further labels of all samples: 'service=\"shop\",version=\"42\"'", take_text,
+    CLI_OPTION("labels", "LIST", "further labels of all samples: 'service=\"shop\",version=\"42\"'", take_text,
                &labels),
     OPTION_MAX_FAULTS,
     OPTION_MEMORY,

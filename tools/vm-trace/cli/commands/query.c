@@ -246,8 +246,8 @@ take_row_format(const struct cli_option *option, const char *text)
 }
 
 static const struct cli_option query_options[] = {
-    CLI_OPTION("file", 'f', "FILE.sql", "run the SQL in a file (- for standard input)", take_text, &sql_file),
-    CLI_OPTION("format", 'F', "FORMAT", "csv (default; table at the prompt), table or json", take_row_format, NULL),
+    CLI_OPTION("file", "FILE.sql", "run the SQL in a file (- for standard input)", take_text, &sql_file),
+    CLI_OPTION("format", "FORMAT", "csv (default; table at the prompt), table or json", take_row_format, NULL),
     OPTION_MAX_FAULTS,
     OPTION_MEMORY,
     {0},

@@ -414,19 +414,19 @@ take_streams(const struct cli_option *option, const char *text)
 }
 
 static const struct cli_option record_options[] = {
-    CLI_OPTION("output", 'o', "FOLDER", "folder of the traces, one for each process (default: a new\n"
+    CLI_OPTION("output", "FOLDER", "folder of the traces, one for each process (default: a new\n"
                "one here, named by the time)", take_text, &out_path),
-    CLI_OPTION("vm-trace", 0, "LIST", "what to record, as Ruby's option --vm-trace=LIST\n"
+    CLI_OPTION("vm-trace", "LIST", "what to record, as Ruby's option --vm-trace=LIST\n"
                "(default: default,samples:1ms)", take_streams, NULL),
-    {"every", 'k', "K", "record every K-th exit (default: as the list says, 97)", take_number, &every, 1, UINT32_MAX},
-    CLI_OPTION("delay", 'D', "TIME", "begin so long after the program: seconds, or 500ms", take_time, &delay_ns),
-    CLI_OPTION("duration", 'd', "TIME", "end the trace after so long; the program goes on", take_time, &duration_ns),
-    CLI_OPTION("pid", 'p', "PID", "record a running program, until Ctrl-C or --duration", take_text, &pid_text),
-    {"max-files", 'm', "N", "keep only the newest N traces of processes that have ended", take_number, &max_files, 1,
+    {"every", "K", "record every K-th exit (default: as the list says, 97)", take_number, &every, 1, UINT32_MAX},
+    CLI_OPTION("delay", "TIME", "begin so long after the program: seconds, or 500ms", take_time, &delay_ns),
+    CLI_OPTION("duration", "TIME", "end the trace after so long; the program goes on", take_time, &duration_ns),
+    CLI_OPTION("pid", "PID", "record a running program, until Ctrl-C or --duration", take_text, &pid_text),
+    {"max-files", "N", "keep only the newest N traces of processes that have ended", take_number, &max_files, 1,
      UINT32_MAX},
-    CLI_OPTION("open", 'O', NULL, "then write the HTML page and open it ($BROWSER, or xdg-open)", NULL, &open_page),
-    CLI_OPTION("quiet", 'q', NULL, "print nothing but what is wrong", NULL, &quiet),
-    {"top", 'n', "N", "rows of each table (default 10)", take_number, &common_options.top, 1, 1000000000},
+    CLI_OPTION("open", NULL, "then write the HTML page and open it ($BROWSER, or xdg-open)", NULL, &open_page),
+    CLI_OPTION("quiet", NULL, "print nothing but what is wrong", NULL, &quiet),
+    {"top", "N", "rows of each table (default 10)", take_number, &common_options.top, 1, 1000000000},
     {0},
 };
 

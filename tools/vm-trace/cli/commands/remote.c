@@ -122,61 +122,61 @@ run_save(const struct options *options, int count, char **arguments)
 
 #define OPTION_TIMEOUT                                                                                                 \
     {                                                                                                                  \
-        "timeout", 't', "SECONDS", "how long to wait for the program's answer (default 60)", take_number, &timeout_s,  \
+        "timeout", "SECONDS", "how long to wait for the program's answer (default 60)", take_number, &timeout_s,       \
             1, 86400                                                                                                   \
     }
 
 static const struct cli_option start_options[] = {
-    CLI_OPTION("counter", 'c', "NAME", "only exits that this counter of the JIT's stats counts; for ZJIT\n"
+    CLI_OPTION("counter", "NAME", "only exits that this counter of the JIT's stats counts; for ZJIT\n"
                "also by another name of the reason (see vm-trace explain)", take_text, &counter),
-    CLI_OPTION("preset", 0, "NAME", "record what a preset names: default (safe in production), or\n"
+    CLI_OPTION("preset", "NAME", "record what a preset names: default (safe in production), or\n"
                "full (all streams); the other options override it", take_text, &preset),
-    CLI_OPTION("vm-trace", 0, "LIST", "record these streams, as Ruby's option --vm-trace=LIST does; the\n"
+    CLI_OPTION("vm-trace", "LIST", "record these streams, as Ruby's option --vm-trace=LIST does; the\n"
                "other options override it", take_text, &streams),
-    CLI_OPTION("no-exits", 0, NULL, "do not record exits", NULL, &no_exits),
-    CLI_OPTION("samples", 0, "OPTIONS", "sample what all threads do and their stacks, too: a period, such\n"
+    CLI_OPTION("no-exits", NULL, "do not record exits", NULL, &no_exits),
+    CLI_OPTION("samples", "OPTIONS", "sample what all threads do and their stacks, too: a period, such\n"
                "as 1ms, of wall-clock time, or of CPU time: cpu:1ms; without a\n"
                "JIT give --no-exits", take_text, &samples),
-    CLI_OPTION("exit-samples", 0, NULL, "record exits as stack samples, too: flame graphs in Perfetto", NULL,
+    CLI_OPTION("exit-samples", NULL, "record exits as stack samples, too: flame graphs in Perfetto", NULL,
                &exit_samples),
-    CLI_OPTION("compiles", 0, NULL, "record compilations, too", NULL, &compiles),
-    CLI_OPTION("invalidations", 0, NULL, "record invalidations, too", NULL, &invalidations),
-    CLI_OPTION("markers", 0, NULL, "record the program's own events, too (RubyVM::Trace.instant,\n"
+    CLI_OPTION("compiles", NULL, "record compilations, too", NULL, &compiles),
+    CLI_OPTION("invalidations", NULL, "record invalidations, too", NULL, &invalidations),
+    CLI_OPTION("markers", NULL, "record the program's own events, too (RubyVM::Trace.instant,\n"
                ".span, .counter); without a JIT give --no-exits", NULL, &markers),
-    CLI_OPTION("threads", 0, NULL, "record states of threads, too; without a JIT give --no-exits", NULL, &threads),
-    CLI_OPTION("thread-options", 0, "OPTIONS",
+    CLI_OPTION("threads", NULL, "record states of threads, too; without a JIT give --no-exits", NULL, &threads),
+    CLI_OPTION("thread-options", "OPTIONS",
                "the same with these options: min=DURATION, stack=all|top|none,\n"
                "with colons between them", take_text, &thread_options),
-    CLI_OPTION("gc", 0, NULL, "record garbage collections, too; without a JIT give --no-exits", NULL, &gc),
-    CLI_OPTION("states", 0, NULL, "record how long exits keep threads in the interpreter, with\n"
+    CLI_OPTION("gc", NULL, "record garbage collections, too; without a JIT give --no-exits", NULL, &gc),
+    CLI_OPTION("states", NULL, "record how long exits keep threads in the interpreter, with\n"
                "exits, compilations, threads and gc", NULL, &states),
-    CLI_OPTION("calls", 0, NULL, "record every call, too; without a JIT give --no-exits", NULL, &calls),
-    CLI_OPTION("call-options", 0, "OPTIONS",
+    CLI_OPTION("calls", NULL, "record every call, too; without a JIT give --no-exits", NULL, &calls),
+    CLI_OPTION("call-options", "OPTIONS",
                "the same with these options: min=DURATION, depth=N, with\n"
                "colons between them", take_text, &call_options),
-    CLI_OPTION("syscalls", 0, NULL, "record every system call, too; without a JIT give --no-exits", NULL, &syscalls),
-    CLI_OPTION("sched", 0, NULL, "record the CPU of each thread, too; without a JIT give --no-exits", NULL, &sched),
-    CLI_OPTION("allocations", 0, "SIZE", "record one allocation for so many bytes, too: 1K to 1G, such as\n"
+    CLI_OPTION("syscalls", NULL, "record every system call, too; without a JIT give --no-exits", NULL, &syscalls),
+    CLI_OPTION("sched", NULL, "record the CPU of each thread, too; without a JIT give --no-exits", NULL, &sched),
+    CLI_OPTION("allocations", "SIZE", "record one allocation for so many bytes, too: 1K to 1G, such as\n"
                "512K, or 1 for each; without a JIT give --no-exits", take_text, &allocations),
-    {"sample-rate", 'k', "K", "record only every K-th exit", take_number, &sample_rate, 1, UINT32_MAX},
-    CLI_OPTION("file", 'o', "PATH",
+    {"sample-rate", "K", "record only every K-th exit", take_number, &sample_rate, 1, UINT32_MAX},
+    CLI_OPTION("file", "PATH",
                "path of the trace, as the program sees it; %p is its pid,\n"
                "%t the time, %n a number (default /tmp/perfetto-PID.fxt)", take_text, &file),
-    {"max-size", 's', "MIB", "size limit of the file", take_number, &max_size, 4, 1 << 20},
-    CLI_OPTION("keep", 0, "WHICH", "events to keep in a limited file: newest (default) or oldest", take_keep, NULL),
-    {"memory", 'm', "MIB", "write no file: keep the newest events in memory, for save", take_number, &memory, 4,
+    {"max-size", "MIB", "size limit of the file", take_number, &max_size, 4, 1 << 20},
+    CLI_OPTION("keep", "WHICH", "events to keep in a limited file: newest (default) or oldest", take_keep, NULL),
+    {"memory", "MIB", "write no file: keep the newest events in memory, for save", take_number, &memory, 4,
      1 << 16},
-    {"seconds", 0, "N", "save only the last N seconds of it", take_number, &seconds, 1, 1 << 20},
-    CLI_OPTION("save-at", 0, "MOMENT,...", "save it to the file automatically: at exit, exception, crash", take_text,
+    {"seconds", "N", "save only the last N seconds of it", take_number, &seconds, 1, 1 << 20},
+    CLI_OPTION("save-at", "MOMENT,...", "save it to the file automatically: at exit, exception, crash", take_text,
                &save_at),
-    CLI_OPTION("spool", 0, "FOLDER", "record into memory, and write pieces to this folder, as the program\n"
+    CLI_OPTION("spool", "FOLDER", "record into memory, and write pieces to this folder, as the program\n"
                "sees it: every so often, when it stops or ends, and at save", take_text, &spool),
-    CLI_OPTION("spool-every", 0, "TIME", "how often: 1s to 24h (default 5min)", take_text, &spool_every),
-    CLI_OPTION("spool-limit", 0, "MIB[,N]", "delete the oldest pieces beyond so many MiB and files of the\n"
+    CLI_OPTION("spool-every", "TIME", "how often: 1s to 24h (default 5min)", take_text, &spool_every),
+    CLI_OPTION("spool-limit", "MIB[,N]", "delete the oldest pieces beyond so many MiB and files of the\n"
                "folder (default 1024,1000)", take_text, &spool_limit),
-    CLI_OPTION("spool-compress", 0, "HOW", "compress the pieces: zstd or gzip", take_text, &spool_compress),
-    {"stack", 0, "N", "record only the N innermost frames of each stack", take_number, &stack, 1, 1 << 20},
-    {"min-free", 0, "MIB", "stop recording when the disk has less free; 0: never", take_number, &min_free, 0, 1 << 20},
+    CLI_OPTION("spool-compress", "HOW", "compress the pieces: zstd or gzip", take_text, &spool_compress),
+    {"stack", "N", "record only the N innermost frames of each stack", take_number, &stack, 1, 1 << 20},
+    {"min-free", "MIB", "stop recording when the disk has less free; 0: never", take_number, &min_free, 0, 1 << 20},
     OPTION_TIMEOUT,
     {0},
 };

@@ -360,13 +360,13 @@ run(const struct options *options, int file_count, char **files)
 static const struct cli_option scrub_options[] = {
     OPTION_OUTPUT(out_path, "file to write, compressed if its name ends in .gz or .zst; or\n"
                   "folder for the copies of those in a folder"),
-    CLI_OPTION("compress", 'z', "HOW", "copies in a folder: gzip (default), zstd or none", take_compression, NULL),
-    CLI_OPTION("remove", 'r', "REGEX", "also remove what this regular expression (of Perl) matches, in\n"
+    CLI_OPTION("compress", "HOW", "copies in a folder: gzip (default), zstd or none", take_compression, NULL),
+    CLI_OPTION("remove", "REGEX", "also remove what this regular expression (of Perl) matches, in\n"
                "all names and texts: 'Acme[A-Za-z]*'; can be repeated", take_pattern, NULL),
-    CLI_OPTION("keep-paths", 0, NULL, "keep the folders of paths", NULL, &scrub.keep[SCRUB_PATH]),
-    CLI_OPTION("keep-command", 0, NULL, "keep the command line", NULL, &scrub.keep[SCRUB_COMMAND]),
-    CLI_OPTION("keep-host", 0, NULL, "keep the host's name", NULL, &scrub.keep[SCRUB_HOST]),
-    CLI_OPTION("keep-service", 0, NULL, "keep the name and the version of the service", NULL,
+    CLI_OPTION("keep-paths", NULL, "keep the folders of paths", NULL, &scrub.keep[SCRUB_PATH]),
+    CLI_OPTION("keep-command", NULL, "keep the command line", NULL, &scrub.keep[SCRUB_COMMAND]),
+    CLI_OPTION("keep-host", NULL, "keep the host's name", NULL, &scrub.keep[SCRUB_HOST]),
+    CLI_OPTION("keep-service", NULL, "keep the name and the version of the service", NULL,
                &scrub.keep[SCRUB_SERVICE]),
     OPTION_MAX_FAULTS,
     OPTION_MEMORY,

@@ -284,11 +284,11 @@ run(const struct options *options, int argument_count, char **arguments)
 }
 
 static const struct cli_option top_options[] = {
-    CLI_OPTION("window", 'w', "TIME", "show what was in so many last seconds (default 5)", take_time, &window_ns),
-    CLI_OPTION("interval", 'i', "TIME", "read the traces again after so long (default 1), or later, so that\n"
+    CLI_OPTION("window", "TIME", "show what was in so many last seconds (default 5)", take_time, &window_ns),
+    CLI_OPTION("interval", "TIME", "read the traces again after so long (default 1), or later, so that\n"
                "reading takes a fifth of the time at most", take_time, &interval_ns),
-    CLI_OPTION("by-count", 's', NULL, "sort exits by their number, not by lost time (key s)", NULL, &by_count),
-    {"count", 'c', "N", "end after so many times (default: never)", take_number, &count, 1, UINT64_MAX},
+    CLI_OPTION("by-count", NULL, "sort exits by their number, not by lost time (key s)", NULL, &by_count),
+    {"count", "N", "end after so many times (default: never)", take_number, &count, 1, UINT64_MAX},
     OPTION_MEMORY,
     {0},
 };
