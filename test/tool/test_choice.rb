@@ -7,7 +7,10 @@ class TestChoice < Minitest::Test
 
   GVL, CALLS, EXITS, KERNEL = %w[gvl calls exits kernel].map { |name| File.join(TRACES, "#{name}.fxt") }
 
-  def report(path, *options) = JSON.parse(tool("report", "--format=json", "--top=1000000", *options, path).out).transform_values { |table| table["rows"] }
+  def report(path, *options)
+    tables = JSON.parse(tool("report", "--format=json", "--top=1000000", *options, path).out)
+    tables.transform_values { |table| table["rows"] }
+  end
 
   def page_of(path, *options)
     result = tool("html", *options, path)
@@ -41,7 +44,9 @@ class TestChoice < Minitest::Test
     end
   end
 
-  def reported_states(rows) = rows["thread_states"].to_h { |row| [row["thread"], row.values_at("waiting_ns", "blocked_ns", "gc_ns", "running_ns")] }
+  def reported_states(rows)
+    rows["thread_states"].to_h { |row| [row["thread"], row.values_at("waiting_ns", "blocked_ns", "gc_ns", "running_ns")] }
+  end
 
   def test_states_of_threads_are_those_of_the_report
     ranges(GVL).each do |range|
@@ -69,11 +74,13 @@ class TestChoice < Minitest::Test
 
   def test_calls_are_those_of_the_report
     ranges(CALLS).each do |range|
-      expected = report(CALLS, *range, "--calls")["calls"].to_h { |row| [row["method"], row.values_at("calls", "total_ns", "own_ns")] }
+      reported = report(CALLS, *range, "--calls")["calls"]
+      expected = reported.to_h { |row| [row["method"], row.values_at("calls", "total_ns", "own_ns")] }
       expected.reject! { |_, (calls, total)| calls.nil? || total == 0 } # outside of calls; or one that ends at the border
       refute_empty expected
       data = page_of(CALLS, *range)
-      assert_equal expected, data["calls"]["methods"].to_h { |name, calls, total, own,| [data["strings"][name], [calls, total, own]] }, range
+      methods = data["calls"]["methods"].to_h { |name, *sums| [data["strings"][name], sums.first(3)] }
+      assert_equal expected, methods, range
       own = tool("export", "--format=speedscope", "--kind=calls", *range, CALLS).then { |result| JSON.parse(result.out) }
       assert_match(/\Aonly from /, own["partial"])
       assert_equal expected.values.sum { |row| row[2] }, own["profiles"][0]["weights"].sum
@@ -86,8 +93,9 @@ class TestChoice < Minitest::Test
       data = page_of(KERNEL, *range)
       assert_equal rows["syscalls"].to_h { |row| [row["syscall"], row.values_at("total_ns", "calls", "max_ns")] },
                    (data["syscalls"] || []).to_h { |name, *sums| [data["strings"][name], sums.first(3)] }, range
+      name_of = ->(number) { data["strings"][number].then { |text| text.empty? ? "(outside recorded calls)" : text } }
       assert_equal rows["syscall_methods"].to_h { |row| [row["method"], row.values_at("total_ns", "calls")] },
-                   (data["syscall_methods"] || []).to_h { |name, *sums| [data["strings"][name].then { |text| text.empty? ? "(outside recorded calls)" : text }, sums.first(2)] }, range
+                   (data["syscall_methods"] || []).to_h { |name, *sums| [name_of[name], sums.first(2)] }, range
     end
   end
 
@@ -100,7 +108,9 @@ class TestChoice < Minitest::Test
     with_file(trace.build) do |path|
       [*ranges(path), %w[--thread=worker], %w[--thread=44 --since=20ms], %w[--thread=main --until=30ms]].each do |options|
         expected = report(path, *options, "--samples")["samples_by_thread"].sum { |row| row["time_ns"] }
-        exported = %w[speedscope firefox].map { |format| JSON.parse(tool("export", "--format=#{format}", "--kind=samples", *options, path).out) }
+        exported = %w[speedscope firefox].map do |format|
+          JSON.parse(tool("export", "--format=#{format}", "--kind=samples", *options, path).out)
+        end
         refute_equal 0, expected
         assert_equal expected, exported[0]["profiles"][0]["weights"].sum, options
         assert_in_delta expected / 1e6, exported[1]["threads"].sum { |thread| thread["samples"]["weight"].sum }, 1e-6, options
@@ -132,7 +142,7 @@ class TestChoice < Minitest::Test
   def side_of(path, *options)
     rows = report(path, *options)
     states = rows["thread_states"]
-    { "exits" => rows["processes"].sum { |row| row["exits"] }, "methods" => rows["exits_by_method"].to_h { |row| [row["location"], row["count"]] },
+    { "exits" => rows["processes"].sum { |row| row["exits"] },
       "gc" => rows["gc"].sum { |row| row["total_ns"] }, "lost" => rows["exits_by_reason"].sum { |row| row["lost_ns"] },
       **%w[waiting blocked running].to_h { |state| [state, states.sum { |row| row["#{state}_ns"] }] } }
   end
@@ -160,7 +170,8 @@ class TestChoice < Minitest::Test
     assert_equal ["", 0], [result.err, result.status]
     assert_match(/^  compared +only from 0\.02 s to 0\.09 s$/, result.out)
     assert_includes File.read("#{Dir.tmpdir}/choice.xml"), 'errors="0"'
-    { %w[--since=10] => "nothing is after --since=10.000000: the trace lasts 0.100000 s", %w[-s2 -u1] => "--since is not before --until",
+    { %w[--since=10] => "nothing is after --since=10.000000: the trace lasts 0.100000 s",
+      %w[-s2 -u1] => "--since is not before --until",
       %w[--thread=nobody] => "no thread matches --thread=nobody" }.each do |options, message|
       refused = tool("diff", *options, GVL, GVL)
       assert_equal 2, refused.status
@@ -189,8 +200,10 @@ class TestChoice < Minitest::Test
     with_file(trace) do |path|
       events = JSON.parse(tool("export", "--format=chrome", "--since=100ns", "--until=200ns", path).out)
       assert_equal({ "partial" => "only from 1e-07 s to 2e-07 s" }, events["otherData"])
-      found = events["traceEvents"].reject { |event| event["ph"] == "M" }.map { |event| [event["ph"], event["name"], (event["ts"] * 1000).round, event["dur"]] }
-      assert_equal [["X", "across", 100, 0.06], ["B", "outer", 100, nil], ["B", "inner", 100, nil], ["i", "in", 120, nil], ["E", "inner", 130, nil],
+      found = events["traceEvents"].reject { |event| event["ph"] == "M" }
+      found.map! { |event| [event["ph"], event["name"], (event["ts"] * 1000).round, event["dur"]] }
+      assert_equal [["X", "across", 100, 0.06], ["B", "outer", 100, nil], ["B", "inner", 100, nil], ["i", "in", 120, nil],
+                    ["E", "inner", 130, nil],
                     ["B", "late", 170, nil], ["E", "late", 200, nil], ["E", "outer", 200, nil]].sort, found.sort
     end
   end

@@ -140,8 +140,10 @@ class TestCli < Minitest::Test
   end
 
   # What the recorder, a fork, a second recording of one process, the spool, scrub and merge call their files.
-  TRACE_NAMES = %w[7.fxt 7.fxt.gz 7.fxt.zst 7.fxt.1234 7.fxt.2.1234 7.fxt.1234.gz a-7-20261126T221504-1-time.fxt.zst b.fxt.d.fxt].freeze
-  OTHER_NAMES = %w[notes.fxt.md 7.fxt.saving-1234 7.fxt~ 7.fxt.bak 7.fxt.gz.part 7.fxtx .7.fxt 7.fxt.csv 7.fxt. 7.fxt.12a fxt].freeze
+  TRACE_NAMES = %w[7.fxt 7.fxt.gz 7.fxt.zst 7.fxt.1234 7.fxt.2.1234 7.fxt.1234.gz a-7-20261126T221504-1-time.fxt.zst
+                   b.fxt.d.fxt].freeze
+  OTHER_NAMES = %w[notes.fxt.md 7.fxt.saving-1234 7.fxt~ 7.fxt.bak 7.fxt.gz.part 7.fxtx .7.fxt 7.fxt.csv 7.fxt.
+                   7.fxt.12a fxt].freeze
 
   def test_only_what_is_named_as_a_trace_is_one
     Dir.mktmpdir do |dir|
@@ -158,7 +160,9 @@ class TestCli < Minitest::Test
   # A shell makes FOLDER/* of all that record has written there.
   def test_the_index_and_the_page_beside_traces_are_no_traces
     Dir.mktmpdir do |dir|
-      traces = %w[10 9].map { |pid| "#{dir}/#{pid}.fxt".tap { |path| File.binwrite(path, OurTrace.new(pid: pid.to_i).build.bytes) } }
+      traces = [10, 9].map do |pid|
+        "#{dir}/#{pid}.fxt".tap { |path| File.binwrite(path, OurTrace.new(pid: pid).build.bytes) }
+      end
       beside = %w[index.csv trace.html].map { |name| "#{dir}/#{name}".tap { |path| File.write(path, "none") } }
       [%w[report], %w[check], %w[metrics], %w[html], %w[query] + ["select count(*) from process"],
        %w[history] + ["Foo#bar"]].each do |command, last|
@@ -179,7 +183,8 @@ class TestCli < Minitest::Test
     { ["diff", "--no-map", "--map=a=b", trace, trace] => "--map has no effect with --no-map",
       ["diff", "--service=x", trace, trace] => "--service is for --since-deploy",
       ["html", "--below=/", trace] => "--below is for --sources",
-      ["scrub", "-z", "zstd", "-o", "/nonesuch/x.fxt", trace] => "--compress is for a folder; of one trace the name of OUT decides (.gz, .zst)",
+      ["scrub", "-z", "zstd", "-o", "/nonesuch/x.fxt", trace] =>
+        "--compress is for a folder; of one trace the name of OUT decides (.gz, .zst)",
       ["check", "--unended", trace] => "--unended is for --strict",
       ["annotate", "-C", "1", "--format=json", trace] => "--context has no effect with --format=json or csv",
       ["annotate", "-C", "1", "--table=annotated_lines", trace] => "--context has no effect with --table",
@@ -236,8 +241,10 @@ class TestCli < Minitest::Test
   def test_old_letters_are_accepted_with_a_warning
     gvl = File.join(TRACES, "gvl.fxt")
     with_file("select 1 as one") do |sql|
-      { %W[query -f #{sql} #{gvl}] => %W[query --file=#{sql} #{gvl}], ["query", "-F", "json", gvl, "select 1"] => ["query", "--format=json", gvl, "select 1"],
-        %W[report -pk #{gvl}] => %W[report --samples --sched #{gvl}], %W[html -c 3 #{gvl}] => %W[html --max-calls=3 #{gvl}] }.each do |old, now|
+      { %W[query -f #{sql} #{gvl}] => %W[query --file=#{sql} #{gvl}],
+        ["query", "-F", "json", gvl, "select 1"] => ["query", "--format=json", gvl, "select 1"],
+        %W[report -pk #{gvl}] => %W[report --samples --sched #{gvl}],
+        %W[html -c 3 #{gvl}] => %W[html --max-calls=3 #{gvl}] }.each do |old, now|
         results = [old, now].map { |command| tool(*command) }
         assert_equal results[1].out, results[0].out
         assert_equal 0, results[0].status

@@ -18,7 +18,8 @@ class TestHtmlProcesses < Minitest::Test
       b.thread(1, PID, TID)
       b.thread_name(PID, TID, thread)
       at = begin_ms * MS
-      b.event(:instant, "trace", "settings", ts: at, args: { "pid" => [:uint32, PID], "flags" => "exits threads gc states", "ruby" => host })
+      settings = { "pid" => [:uint32, PID], "flags" => "exits threads gc states", "ruby" => host }
+      b.event(:instant, "trace", "settings", ts: at, args: settings)
       b.event(:instant, "trace", "host", ts: at, args: { "host" => host, "unix_ns" => [:uint64, 1] })
       b.event(:begin, "marker", "in #{host}", ts: at)
       times.times do
@@ -60,8 +61,10 @@ class TestHtmlProcesses < Minitest::Test
     assert_equal [PID, PID], data["processes"].map(&:first)
     assert_equal({ 0 => [PID, TID, "main", [0, 20 * MS, 2 * 1000, 20 * MS - 2 * 1000]],
                    1 => [PID, TID, "worker", [0, 21 * MS, 3 * 1000, 21 * MS - 3 * 1000]] }, tracks_of(data))
-    assert_equal [[0, "main", 12], [1, "worker", 16]], data["threads"].map { |process, _, name, events| [process, data["strings"][name], events] }
-    assert_equal [[0, "main", 2], [1, "worker", 3]], data["slices"].map { |process, name, numbers| [process, data["strings"][name], numbers.size / 5] }
+    assert_equal [[0, "main", 12], [1, "worker", 16]],
+                 data["threads"].map { |process, _, name, events| [process, data["strings"][name], events] }
+    assert_equal [[0, "main", 2], [1, "worker", 3]],
+                 data["slices"].map { |process, name, numbers| [process, data["strings"][name], numbers.size / 5] }
     assert_equal [[0, TID, 2], [1, TID, 3]], data["calls"]["tracks"].map { |process, tid, _, slices| [process, tid, slices] }
     assert_equal 2 + 3, data["exits"]
     assert_equal 2 + 3, data["calls"]["recorded"]
@@ -90,8 +93,8 @@ class TestHtmlProcesses < Minitest::Test
       data = data_of(tool("html", merged).out)
       assert_both(data)
       assert_equal ["web1, #{merged}, recording 1", "web2, #{merged}, recording 2"], data["processes"].map(&:last)
-      pids = JSON.parse(tool("export", "--format=firefox", merged).out)["threads"].map { |thread| [thread["pid"], thread["name"]] }
-      assert_equal [%w[7 main], %w[7-2 worker]], pids
+      threads = JSON.parse(tool("export", "--format=firefox", merged).out)["threads"]
+      assert_equal [%w[7 main], %w[7-2 worker]], threads.map { |thread| thread.values_at("pid", "name") }
     end
   end
 

@@ -166,7 +166,8 @@ class TestScrub < Minitest::Test
       b.provider(1, "test")
       b.init
       commands.each_with_index do |command, i|
-        b.event(:instant, "trace", "settings", ts: i, pid: 10 + i, tid: 10, args: { "command" => FxtBuilder::Inline.new(command) })
+        args = { "command" => FxtBuilder::Inline.new(command) }
+        b.event(:instant, "trace", "settings", ts: i, pid: 10 + i, tid: 10, args: args)
       end
       texts.each_with_index { |text, i| b.event(:instant, "app", FxtBuilder::Inline.new(text), ts: 100 + i, pid: 10, tid: 10) }
     end

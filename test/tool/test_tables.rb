@@ -59,10 +59,14 @@ class TestTables < Minitest::Test
     file = write("many.fxt", FxtBuilder.new.tap do |b|
       b.provider(1, "test")
       b.init
-      20.times { |i| b.event(:instant, "trace", "host", ts: i, pid: 100 + i, tid: 1, args: { "host" => "web1", "unix_ns" => [:uint64, NOON + i] }) }
+      20.times do |i|
+        args = { "host" => "web1", "unix_ns" => [:uint64, NOON + i] }
+        b.event(:instant, "trace", "host", ts: i, pid: 100 + i, tid: 1, args: args)
+      end
       3000.times do |n|
         expected[pid = 100 + random.rand(20)] << [1000 + n, "Reason#{n % 50}", "M#m#{n % 9}"]
-        b.event(:instant, "side_exit", "Reason#{n % 50}", ts: 1000 + n, pid: pid, tid: 1, args: { "0" => "M#m#{n % 9} (/m.rb:1)", "insn" => "send" })
+        args = { "0" => "M#m#{n % 9} (/m.rb:1)", "insn" => "send" }
+        b.event(:instant, "side_exit", "Reason#{n % 50}", ts: 1000 + n, pid: pid, tid: 1, args: args)
       end
     end)
     outputs = ["--memory=1024", "--memory=2"].map do |memory|
@@ -188,7 +192,9 @@ class TestTables < Minitest::Test
   # A mark for spreadsheets, as in `report --format=csv`, would be a part of the text for a database.
   def test_texts_that_begin_like_formulas_stay
     names = ["=1+1", "+a", "-a", "@a", "'=a"]
-    file = write("formulas.fxt", OurTrace.new.tap { |trace| trace.exits.first(4).zip(names) { |exit, name| exit[:name] = name } }.build)
+    trace = OurTrace.new
+    trace.exits.first(4).zip(names) { |exit, name| exit[:name] = name }
+    file = write("formulas.fxt", trace.build)
     %w[csv ndjson].each do |format|
       export("--table-format=#{format}", file)
       found = format == "csv" ? rows("events") : ndjson("events")
