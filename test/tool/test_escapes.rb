@@ -109,7 +109,8 @@ class TestEscapes < Minitest::Test
      ["diff", "--fail-over=0", "--fail-over=lost:0", "--fail-over=calls:0", "--comment=#{dir}/c.md", "--junit=#{dir}/j.xml", other],
      %w[report --table=no_such_table --reason=No*], %w[top --count=1],
      %w[export -f folded --threads], %w[export -f folded -k samples], %w[export -f folded -k blocked],
-     %w[export -f folded -k calls], %w[export -f folded -k allocations], %w[export -f speedscope], %w[export -f chrome], %w[export -f firefox],
+     %w[export -f folded -k calls], %w[export -f folded -k allocations], %w[export -f speedscope], %w[export -f chrome],
+     %w[export -f firefox],
      %w[html], ["merge", "-o", "#{dir}/m.fxt"], ["cut", "-o", "#{dir}/m.fxt"], ["scrub", "-o", "#{dir}/m.fxt"],
      ["export", "--tables=#{dir}/t#{EVIL.scrub}"], ["export", "-f", "pprof", "--by=minute", "-o", "#{dir}/m#{EVIL.scrub}"],
      %w[query], %w[query --format=table], %w[query --format=json]]
@@ -196,21 +197,30 @@ class TestEscapes < Minitest::Test
   def test_arguments
     trace = "#{TRACES}/exits.fxt"
     evil = "x#{EVIL}"
-    [[evil], ["help", evil], %w[report] + ["--#{evil}"], ["report", "-\e"], ["report", "--reason=#{evil}", trace], ["report", "--table=#{evil}", trace],
+    [[evil], ["help", evil], %w[report] + ["--#{evil}"], ["report", "-\e"], ["report", "--reason=#{evil}", trace],
+     ["report", "--table=#{evil}", trace],
      ["report", "--top=#{evil}", trace], ["report", "--since=#{evil}", trace], ["report", "--format=#{evil}", trace],
-     ["report", "--advice=#{evil}", trace], ["report", "--s=#{evil}", trace], ["report", "--method=#{evil}", "--thread=#{evil}", trace],
+     ["report", "--advice=#{evil}", trace], ["report", "--s=#{evil}", trace],
+     ["report", "--method=#{evil}", "--thread=#{evil}", trace],
      ["history", trace, evil], ["history", trace, EVIL], ["explain", evil], ["annotate", trace, evil], ["top", evil],
      ["query", trace, "select '#{evil}'x, * from \"#{evil}\""], ["query", trace, "select 'a' regexp '(#{evil}'"],
-     ["query", trace, "include perfetto module #{evil}"], ["query", "--file", evil, trace], ["query", "--format=#{evil}", trace, "select 1"],
-     ["query", trace, evil], ["query", trace, "create perfetto function #{evil}"], ["query", "--format=table", trace, "select 1 as \"#{evil}\""],
-     ["diff", "--fail-over=#{evil}", trace, trace], ["diff", "--fail-over=lost:#{evil}", trace, trace], ["diff", "--map=#{evil}", trace, trace],
-     ["diff", "--normalize=#{evil}", trace, trace], ["diff", "--kind=#{evil}", trace, trace], ["diff", "--comment=#{evil}/x", trace, trace],
+     ["query", trace, "include perfetto module #{evil}"], ["query", "--file", evil, trace],
+     ["query", "--format=#{evil}", trace, "select 1"],
+     ["query", trace, evil], ["query", trace, "create perfetto function #{evil}"],
+     ["query", "--format=table", trace, "select 1 as \"#{evil}\""],
+     ["diff", "--fail-over=#{evil}", trace, trace], ["diff", "--fail-over=lost:#{evil}", trace, trace],
+     ["diff", "--map=#{evil}", trace, trace],
+     ["diff", "--normalize=#{evil}", trace, trace], ["diff", "--kind=#{evil}", trace, trace],
+     ["diff", "--comment=#{evil}/x", trace, trace],
      ["export", "--format=#{evil}", trace], ["export", "--kind=#{evil}", trace], ["export", "--weight=#{evil}", trace],
      ["export", "--by=#{evil}", trace], ["export", "--table-format=#{evil}", trace], ["metrics", "--labels=#{evil}", trace],
      ["metrics", "--labels=a=\"#{evil}\"", trace], ["metrics", "--labels=a=\"\e\"", trace],
-     ["scrub", "--remove=(#{evil}", "-o", "x", trace], ["scrub", "--compress=#{evil}", trace], ["html", "--against=#{evil}", trace],
-     ["html", "--below=#{evil}", "--sources", trace], ["record", "--vm-trace=#{evil}", "-o", "/none/#{evil}", "true"], ["record", "--pid=#{evil}"],
-     ["start", evil], ["start", "--keep=#{evil}", "1"], ["stop", evil], ["status", evil], ["save", evil], ["cut", "--since=#{evil}", trace]]
+     ["scrub", "--remove=(#{evil}", "-o", "x", trace], ["scrub", "--compress=#{evil}", trace],
+     ["html", "--against=#{evil}", trace],
+     ["html", "--below=#{evil}", "--sources", trace], ["record", "--vm-trace=#{evil}", "-o", "/none/#{evil}", "true"],
+     ["record", "--pid=#{evil}"],
+     ["start", evil], ["start", "--keep=#{evil}", "1"], ["stop", evil], ["status", evil], ["save", evil],
+     ["cut", "--since=#{evil}", trace]]
       .each do |command|
         assert_escaped tool(*command), command.inspect, controls_of(command)
       end

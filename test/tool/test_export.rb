@@ -151,7 +151,8 @@ class TestExport < Minitest::Test
     assert_equal frames.uniq, frames
     stacks = profile["samples"].map { |sample| sample.map { |i| frames.fetch(i) } }
     labels = stacks.map { |stack| stack.map { |f| f["file"] ? "#{f["name"]} (#{f["file"]}:#{f["line"]})" : f["name"] }.join(";") }
-    assert_equal tool("export", "-f", "folded", trace).out, labels.zip(profile["weights"]).map { |pair| pair.join(" ") + "\n" }.join
+    folded = labels.zip(profile["weights"]).map { |pair| pair.join(" ") + "\n" }
+    assert_equal tool("export", "-f", "folded", trace).out, folded.join
   end
 
   def test_pprof_is_what_its_description_says
@@ -186,7 +187,8 @@ class TestExport < Minitest::Test
 
   def test_pprof_is_read_by_pprof
     pprof = ENV["PPROF"] || "pprof"
-    skip "pprof (github.com/google/pprof) is not installed" unless system(pprof, "-version", out: File::NULL, err: File::NULL) || ENV["PPROF"]
+    installed = system(pprof, "-version", out: File::NULL, err: File::NULL) || ENV["PPROF"]
+    skip "pprof (github.com/google/pprof) is not installed" unless installed
     with_file(OurTrace.new(rate: 97).build) do |path|
       tool("export", "-f", "pprof", "-o", "#{path}.pb.gz", path)
       out, err, status = Open3.capture3(pprof, "-top", "-lines", "-nodefraction=0", "#{path}.pb.gz")
@@ -205,7 +207,8 @@ class TestExport < Minitest::Test
       dumped = tool("dump", file).out.lines.map { |line| JSON.parse(line) }
       keys = %w[ph cat name pid tid args]
       assert_equal dumped.map { |e| e.values_at(*keys) }, events.map { |e| e.values_at(*keys) }, file
-      assert_equal dumped.map { |e| [e["ts"], e["dur"]] }, events.map { |e| [(e["ts"] * 1000).round, e["dur"] && (e["dur"] * 1000).round] }
+      times = events.map { |e| [(e["ts"] * 1000).round, e["dur"] && (e["dur"] * 1000).round] }
+      assert_equal dumped.map { |e| [e["ts"], e["dur"]] }, times
       assert_equal dumped.map { |e| e["id"] }, events.map { |e| e["id"]&.hex }
     end
   end
@@ -260,11 +263,16 @@ class TestExport < Minitest::Test
 
   def test_options_of_other_outputs
     file = "#{TRACES}/exits.fxt"
-    { %w[-f folded --table-format=csv] => "--table-format is for --tables", %w[-f chrome --kind=exits] => "--kind has no effect with --format=chrome",
-      %w[-f folded --with-command] => "--with-command is for --tables", %w[-f pprof --with-arguments] => "--with-arguments is for --tables",
-      %w[--tables=none --threads] => "--threads has no effect with --tables", %w[--tables=none --sqlite=none] => "--sqlite has no effect with --tables",
-      %w[--sqlite=none --format=folded] => "--format has no effect with --sqlite", %w[--sqlite=none -o none] => "--output has no effect with --sqlite",
-      %w[--sqlite=none --kind=calls] => "--kind has no effect with --sqlite", %w[--by=minute -f pprof -o none --threads] => "--threads has no effect with --by=minute",
+    { %w[-f folded --table-format=csv] => "--table-format is for --tables",
+      %w[-f chrome --kind=exits] => "--kind has no effect with --format=chrome",
+      %w[-f folded --with-command] => "--with-command is for --tables",
+      %w[-f pprof --with-arguments] => "--with-arguments is for --tables",
+      %w[--tables=none --threads] => "--threads has no effect with --tables",
+      %w[--tables=none --sqlite=none] => "--sqlite has no effect with --tables",
+      %w[--sqlite=none --format=folded] => "--format has no effect with --sqlite",
+      %w[--sqlite=none -o none] => "--output has no effect with --sqlite",
+      %w[--sqlite=none --kind=calls] => "--kind has no effect with --sqlite",
+      %w[--by=minute -f pprof -o none --threads] => "--threads has no effect with --by=minute",
       %w[--by=minute -f pprof -o none --kind=calls] => "--kind has no effect with --by=minute" }.each do |options, message|
       result = tool("export", *options, file)
       assert_equal ["vm-trace: #{message}\n", 2, ""], [result.err, result.status, result.out]
