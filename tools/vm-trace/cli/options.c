@@ -182,16 +182,24 @@ letter_of(const char *command, const char *name)
     return 0;
 }
 
+static void
+warn_of_old(const char *command, char letter, const char *name)
+{
+    char now = letter_of(command, name), instead[8] = "";
+    if (now != 0) snprintf(instead, sizeof instead, "-%c or ", now);
+    message("-%c is no longer the letter of --%s; write %s--%s", letter, name, instead, name);
+}
+
 /* The option that a letter means, which is one of the command's. Warns of one that means it no longer. */
 static const struct cli_option *
 option_of_letter(const char *command, const struct cli_option *options, char letter)
 {
     const char *old = old_meaning(command, letter);
     const struct cli_option *option = options;
-    while (old != NULL ? strcmp(option->name, old) != 0 : letter_of(command, option->name) != letter) option++;
-    char now = letter_of(command, option->name), instead[8] = "";
-    if (now != 0) snprintf(instead, sizeof instead, "-%c or ", now);
-    if (old != NULL) message("-%c is no longer the letter of --%s; write %s--%s", letter, old, instead, old);
+    for (; option->name != NULL; option++) {
+        if (old != NULL ? strcmp(option->name, old) == 0 : letter_of(command, option->name) == letter) break;
+    }
+    if (old != NULL) warn_of_old(command, letter, old);
     return option;
 }
 
