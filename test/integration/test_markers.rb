@@ -64,6 +64,31 @@ class TestMarkers < Integration::Test
     refute_equal of(trace, "value").first["tid"], of(trace, "kill").first["tid"]
   end
 
+  # Where no block can be. The end adds arguments, and ends spans of its own trace only.
+  def test_spans_begin_and_end_without_a_block
+    result = run_ruby(T + <<~RUBY)
+      p T.markers?, T.span_begin("before")
+      T.start(markers: true, exits: false, file: "one.fxt")
+      old = T.span_begin("old", id: 1)
+      other = T.span_begin(:other)
+      p T.markers?, T.span_end(:other, other)
+      T.span_end("old", old, status: 200)
+      Process.wait(fork { T.span_end("old", old) })
+      left = T.span_begin("left")
+      T.stop
+      T.start(markers: true, exits: false, file: "two.fxt")
+      T.span_end("left", left, status: 1)
+      T.span_end("nothing", nil, status: 2)
+      T.instant("alone")
+      T.stop
+    RUBY
+    assert_equal ["false", "nil", "true", "nil"], result.out.split, result.err
+    one, two = %w[one two].map { |name| result.traces.find { |trace| File.basename(trace.path) == "#{name}.fxt" } }
+    assert_equal [["B", "old", { "id" => 1 }], ["B", "other", {}], ["E", "other", {}], ["E", "old", { "status" => 200 }], ["B", "left", {}]],
+                 markers(one).map { |event| [event["ph"], event["name"], event["args"] || {}] }
+    assert_equal %w[alone], markers(two).map { |event| event["name"] }
+  end
+
   def test_all_threads_and_ractors_are_counted_as_the_program_counts
     result = mark(<<~RUBY, recorders: 5)
       Warning[:experimental] = false
@@ -194,7 +219,8 @@ class TestMarkers < Integration::Test
 
   def test_misuse_raises_and_hurts_no_trace
     trace = mark(<<~RUBY).trace
-      [-> { T.instant }, -> { T.instant(1) }, -> { T.instant("a", 2) }, -> { T.counter("c", "x") }, -> { T.span("no block") }].each do |call|
+      [-> { T.instant }, -> { T.instant(1) }, -> { T.instant("a", 2) }, -> { T.counter("c", "x") }, -> { T.span("no block") },
+       -> { T.span_begin }, -> { T.span_begin(1) }, -> { T.span_end("a") }, -> { T.span_end("a", "b") }, -> { T.span_end("a", 1, 2) }].each do |call|
         call.call
         warn "no error"
       rescue ArgumentError, TypeError, LocalJumpError

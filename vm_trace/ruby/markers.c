@@ -1,5 +1,5 @@
 /*
- * RubyVM::Trace.span, .instant and .counter. What writes them is streams/markers.c.
+ * RubyVM::Trace.span, .span_begin, .span_end, .instant, .counter and .markers?. What writes them is streams/markers.c.
  */
 #include "ruby/ruby.h"
 
@@ -149,14 +149,18 @@ struct span {
     rb_vm_trace_span span;
 };
 
+/* `argv`: the name, then keywords or nothing. */
+static void
+write_end(rb_vm_trace_span span, int argc, const VALUE *argv)
+{
+    if (rb_vm_trace_marker_same_trace_p(span)) write_marker(FXT_DURATION_END, argc, argv);
+}
+
 static VALUE
 end_span(VALUE data)
 {
     const struct span *span = (const struct span *)data;
-    struct vm_trace_marker marker = { .type = FXT_DURATION_END };
-    if (!rb_vm_trace_marker_same_trace_p(span->span)) return Qnil;
-    read_name(span->name, &marker.name, &marker.name_bytes);
-    rb_vm_trace_marker_write(&marker);
+    write_end(span->span, 1, &span->name);
     return Qnil;
 }
 
@@ -177,6 +181,53 @@ trace_span(int argc, VALUE *argv, VALUE self)
                          write_marker(FXT_DURATION_BEGIN, argc, argv) };
     if (!span.span) return rb_yield_values(0);
     return rb_ensure(rb_yield, Qundef, end_span, (VALUE)&span);
+}
+
+/*
+ *  call-seq:
+ *    RubyVM::Trace.span_begin(name, **arguments) -> Integer or nil
+ *
+ *  Begins a span where no block can be: RubyVM::Trace.span_end ends it, on the same fiber, by its name and the number
+ *  that this method returns. nil if nothing is recorded.
+ */
+static VALUE
+trace_span_begin(int argc, VALUE *argv, VALUE self)
+{
+    (void)self;
+    check_arguments(argc);
+    rb_vm_trace_span span = RB_VM_TRACE_MARKERS_ON ? write_marker(FXT_DURATION_BEGIN, argc, argv) : 0;
+    return span ? ULL2NUM(span) : Qnil;
+}
+
+/*
+ *  call-seq:
+ *    RubyVM::Trace.span_end(name, span, **arguments) -> nil
+ *
+ *  Ends the span of this name that RubyVM::Trace.span_begin began, if the trace is still the same, and adds what is
+ *  known only now to its arguments. Does nothing if the number is nil.
+ */
+static VALUE
+trace_span_end(int argc, VALUE *argv, VALUE self)
+{
+    (void)self;
+    rb_check_arity(argc - rb_keyword_given_p(), 2, 2);
+    if (NIL_P(argv[1])) return Qnil;
+    VALUE rest[2] = { argv[0], argc > 2 ? argv[2] : Qnil };
+    write_end(NUM2ULL(argv[1]), argc - 1, rest);
+    return Qnil;
+}
+
+/*
+ *  call-seq:
+ *    RubyVM::Trace.markers? -> true or false
+ *
+ *  Whether markers are recorded, for those that would have to make the arguments of one.
+ */
+static VALUE
+trace_markers_p(VALUE self)
+{
+    (void)self;
+    return RB_VM_TRACE_MARKERS_ON ? Qtrue : Qfalse;
 }
 
 /*
@@ -212,5 +263,8 @@ rb_vm_trace_define_markers(VALUE mTrace)
 {
     rb_define_singleton_method(mTrace, "instant", trace_instant, -1);
     rb_define_singleton_method(mTrace, "span", trace_span, -1);
+    rb_define_singleton_method(mTrace, "span_begin", trace_span_begin, -1);
+    rb_define_singleton_method(mTrace, "span_end", trace_span_end, -1);
     rb_define_singleton_method(mTrace, "counter", trace_counter, 2);
+    rb_define_singleton_method(mTrace, "markers?", trace_markers_p, 0);
 }
