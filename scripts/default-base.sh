@@ -17,7 +17,7 @@ needs_ruby=
 for goal in "$@"; do
     case $goal in
     tool | instrumented | install-tool | check-unit | check-tool | check-build | check-benchmarks) ;;
-    ruby-source | *-patches | patch-file | move-base | uninstall | clean | distclean | help) ;;
+    ruby-source | *-patches | patch-file | gem | move-base | uninstall | clean | distclean | help) ;;
     *) needs_ruby=yes ;;
     esac
 done

@@ -2,7 +2,7 @@
 #   shop.rb REQUESTS FOLDER    saves traces of slow requests in FOLDER
 #   shop.rb REQUESTS           prints where a sampling profiler finds the time
 require "socket"
-require_relative "slow_requests"
+require_relative "../../gem/lib/vm_trace"
 
 class Page
   ITEMS = Array.new(160) { |i| ["Tea & \"biscuits\" no. #{i}", 199 + i * 10] }
@@ -63,7 +63,7 @@ end
 
 requests, folder = Integer(ARGV[0]), ARGV[1]
 app = Shop.new
-app = SlowRequests.new(app, folder: folder, ms: 3, percentile: 99, files: 10) if folder
+app = VmTrace::SlowRequests.new(app, folder: folder, ms: 3, percentile: 99, files: 10) if folder
 socket, client = UNIXSocket.pair
 asking = fork do # another process asks
   requests.times do |i|

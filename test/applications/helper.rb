@@ -75,6 +75,32 @@ module Applications
       dir
     end
 
+    GEM = File.join(Integration::ROOT, "gem")
+
+    # Adds our gem to an application's copy, as a user does, and to its lock file, as Bundler does.
+    def add_gem(dir)
+      File.write(File.join(dir, "Gemfile"), "gem \"vm_trace\", path: #{GEM.dump}\n", mode: "a")
+      lock = File.join(dir, "Gemfile.lock")
+      text = File.read(lock)
+      version = File.read(File.join(GEM, "lib/vm_trace/version.rb"))[/VERSION = "(.*?)"/, 1]
+      text.sub!(/^GEM$/, "PATH\n  remote: #{GEM}\n  specs:\n    vm_trace (#{version})\n\nGEM")
+      text.sub!(/^(DEPENDENCIES\n(?:  .*\n)*)/, "\\1  vm_trace!\n")
+      text.sub!(/^CHECKSUMS$/, "CHECKSUMS\n  vm_trace (#{version})")
+      File.write(lock, text)
+    end
+
+    # Spans of markers, whose begin and end may each have arguments: [name, arguments, those around it]
+    def spans(trace)
+      open = Hash.new { |hash, track| hash[track] = [] }
+      trace.in_category("marker").filter_map do |event|
+        stack = open[event.values_at("pid", "tid")]
+        case event["ph"]
+        when "B" then stack.push([event["name"], (event["args"] || {}).dup, stack.map(&:first)]) && nil
+        when "E" then stack.pop.tap { |span| span[1].update(event["args"] || {}) }
+        end
+      end
+    end
+
     def environment_of(name)
       gems, err, status = Open3.capture3({ "BASE" => Integration::BASE },
                                          File.join(Integration::ROOT, "scripts/gems.sh"), name)

@@ -35,9 +35,31 @@ class TestSidekiq < Applications::Test
     end
   end
 
+  def redis! = system("redis-server", "--version", out: File::NULL, err: File::NULL) || skip("redis-server is not installed")
+
   each_jit "jobs" do |jit|
-    skip "redis-server is not installed" unless system("redis-server", "--version", out: File::NULL, err: File::NULL)
+    redis!
     dir = application("sidekiq")
     assert_equal results(dir, jit), results(dir, jit, traced: STREAMS)
+  end
+
+  # With the gem vm_trace: a span for each job, without its arguments.
+  def test_jobs_with_gem
+    redis!
+    dir = application("sidekiq")
+    add_gem(dir)
+    File.write(File.join(dir, "app.rb"), <<~'RUBY', mode: "a")
+      require "vm_trace/sidekiq"
+      Sidekiq.configure_server do |config|
+        config.on(:startup) { VmTrace.start(markers: true, exits: false, file: "traces/%p.fxt") }
+      end
+    RUBY
+    results(dir, "none")
+    reports = check_traces(Dir[File.join(dir, "traces/*.fxt")])
+    jobs = reports.flat_map { |report| spans(Trace.new(report["path"])) }.select { |name,| name == "sidekiq Count" }
+    assert_equal JOBS, jobs.map { |_, args,| args.fetch("job_id") }.uniq.size
+    assert_equal [%w[Count default]], jobs.map { |_, args,| args.values_at("endpoint", "queue") }.uniq
+    assert_equal ["ArgumentError"], jobs.filter_map { |_, args,| args["error"] }
+    assert_equal %w[endpoint job_id queue], jobs.flat_map { |_, args,| args.keys - ["error"] }.uniq.sort
   end
 end

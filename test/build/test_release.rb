@@ -7,14 +7,28 @@ class TestRelease < Minitest::Test
   TOP = File.expand_path("../..", __dir__)
   VERSION = File.read(File.join(TOP, "configure.ac"))[/^AC_INIT\(\[ruby-vm-trace\], \[(.*)\]\)$/, 1]
 
-  def test_tool_man_page_and_traces_have_the_version
+  def test_tool_man_page_gem_and_traces_have_the_version
     assert_match(/\A\d+\.\d+(\.\d+)?\z/, VERSION)
     tool = File.join(TOP, "build/tool/vm-trace")
     assert_equal "vm-trace #{VERSION}\n", Open3.capture2(tool, "--version").first
     man = File.readlines(File.join(TOP, "tools/vm-trace/cli/vm-trace.1"), chomp: true)
     assert_includes man, ".Os vm_trace #{VERSION}"
+    gem = File.read(File.join(TOP, "gem/lib/vm_trace/version.rb"))
+    assert_includes gem, "VERSION = \"#{VERSION}\""
     built = Dir[File.join(TOP, "build/*/src/vm_trace/base_name.h")]
     built.each { |header| assert_match(/ [0-9a-f]{12}, vm_trace #{Regexp.escape(VERSION)}"$/, File.read(header)) }
+  end
+
+  # All files of the gem, and the licence; what it loads is there.
+  def test_make_gem_packs_all_of_it
+    out, status = Open3.capture2e({ "MAKEFLAGS" => nil }, "make", "gem", chdir: TOP)
+    assert_predicate status, :success?, out
+    package = File.join(TOP, "build/vm_trace-#{VERSION}.gem")
+    listed = Open3.capture2("tar -xOf '#{package}' data.tar.gz | tar -tz").first.lines(chomp: true)
+    files = Dir[File.join(TOP, "gem/lib/**/*.rb")].map { |path| path.delete_prefix("#{TOP}/gem/") }
+    assert_equal [*files, "LICENSE", "README.md"].sort, listed.sort
+    assert_equal "true\n", Open3.capture2(RbConfig.ruby, "-e", "p Gem::Specification.load('vm_trace.gemspec').dependencies.empty?",
+                                          chdir: File.join(TOP, "gem")).first
   end
 
   # Of a clone, so that nothing here is touched; twice, because the bytes are the same each time.

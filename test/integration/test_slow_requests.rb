@@ -1,4 +1,4 @@
-# examples/slow_requests/slow_requests.rb: the Rack middleware that saves traces of slow requests,
+# gem/lib/vm_trace/slow_requests.rb: the Rack middleware that saves traces of slow requests,
 # in servers with threads and in servers that fork.
 #
 # Once: the middleware is written in Ruby.
@@ -7,12 +7,13 @@ require_relative "helper"
 class TestSlowRequests < Integration::Test
   parallelize_me! # each test waits for processes of its own
 
-  MIDDLEWARE = File.join(Integration::ROOT, "examples/slow_requests/slow_requests.rb")
+  MIDDLEWARE = File.join(Integration::ROOT, "gem/lib/vm_trace.rb")
   GEMS = ENV.fetch("RACK_GEMS", "/usr/share/rubygems-integration/all/gems")
   WEBRICK = ["/usr/lib/ruby/vendor_ruby/webrick.rb", "/usr/share/rubygems-integration/all/gems/webrick-*/lib/webrick.rb"].freeze
   # A request takes as long as it says, on a clock of its own, and `work` is what its trace shows.
   SCRIPT = <<~'RUBY'
-    class Clocked < SlowRequests
+    class Clocked < VmTrace::SlowRequests
+      def self.new(app, **options) = super(app, path: true, **options)
       def now = Thread.current[:ms] ||= 0.0
     end
     def work = [Process.pid].join # more than a JIT replaces by its result
@@ -114,6 +115,16 @@ class TestSlowRequests < Integration::Test
     result = serve("app = Clocked.new(APP, ms: 100)\n3.times { request(app, 1, 200) }\n")
     assert_equal 1, result.err.scan("slow requests are not recorded: give folder:, or start ruby with --vm-trace-spool").size
     assert_empty result.traces
+  end
+
+  def test_the_path_is_recorded_only_if_asked_for
+    result = serve(<<~'RUBY')
+      request(VmTrace::SlowRequests.new(APP, folder: ".", ms: -1), "x", 1, path: "/reset/secret")
+      saved(1)
+    RUBY
+    span = named(result, "x").events.find { |event| event["name"] == "request" && event["ph"] == "E" }
+    assert_equal({ "request_id" => "x", "status" => 200 }, span["args"])
+    refute_includes File.binread(named(result, "x").path), "secret"
   end
 
   def test_ids_cannot_lead_elsewhere
@@ -237,9 +248,11 @@ class TestSlowRequests < Integration::Test
     result = serve(<<~'RUBY')
       RubyVM.send(:remove_const, :Trace)
       app = Clocked.new(APP, folder: ".", ms: 1)
+      app.equal?(APP) or abort "the middleware is there"
       3.times { |i| request(app, i, 2) }
     RUBY
-    assert_equal ["", []], [result.err, result.traces]
+    assert_equal ["vm_trace: this Ruby has no RubyVM::Trace.span_begin, so nothing is traced: use one with vm_trace's patches\n", []],
+                 [result.err, result.traces]
   end
 
   def test_what_cannot_be_recorded_is_reported_once
@@ -249,7 +262,7 @@ class TestSlowRequests < Integration::Test
     }.each do |app, message|
       result = serve("app = begin #{app} end\n3.times { |i| request(app, i, 2) }")
       assert_equal 1, result.own_err.lines.size
-      assert_match(/\Aslow requests are not recorded: .*#{message}/, result.own_err)
+      assert_match(/\Avm_trace: slow requests are not recorded: .*#{message}/, result.own_err)
       assert_empty ids(result).compact
     end
   end
@@ -278,7 +291,7 @@ class TestSlowRequests < Integration::Test
       require "net/http"
       app = Rack::Builder.new do
         use Rack::Lint
-        use SlowRequests, folder: ".", ms: 500
+        use VmTrace::SlowRequests, folder: ".", ms: 500, path: true
         use Rack::Lint
         run(lambda do |env|
           work

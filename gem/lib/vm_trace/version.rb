@@ -1,0 +1,5 @@
+# frozen_string_literal: true
+
+module VmTrace
+  VERSION = "0.2" # that of configure.ac
+end
