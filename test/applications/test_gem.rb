@@ -78,19 +78,21 @@ class TestGem < Applications::Test
       S.close(a, x: 1)
       S.close(c, x: 2)
       S.close(b, x: 3)
-      S.open(a, "left")
+      S.open(Object.new, "left")
+      S.open(a, "left too")
       T.stop
       T.start(markers: true, exits: false, file: "two.fxt")
       S.close(a, x: 4)
       VmTrace.span("raises", x: 5) { raise IOError, "mine" } rescue p $!.message, $!.backtrace.size
       p VmTrace.span("breaks") { break 7 }
+      p Thread.current[:vm_trace_open] # keeps no key of a trace that is over
       T.stop
     RUBY
     assert_predicate result.status, :success?, result.err
     one, two = %w[one two].map { |name| result.traces.find { |trace| File.basename(trace.path, ".fxt") == name } }
     assert_equal [["fiber", {}, []], ["c", {}, %w[a b]], ["b", {}, %w[a]], ["a", { "x" => 1 }, []]], spans(one)
     assert_equal [["raises", { "x" => 5, "error" => "IOError" }, []], ["breaks", {}, []]], spans(two)
-    assert_equal ["\"mine\"", "7"], result.out.lines(chomp: true).values_at(0, 2)
+    assert_equal ["\"mine\"", "7", "[]"], result.out.lines(chomp: true).values_at(0, 2, 3)
   end
 
   # Nothing that stood in quotes, or behind a comment, becomes the name of a table.
