@@ -109,6 +109,8 @@ module VmTrace
       end
     end
 
+    def self.subscribed?(event) = @subscribed.key?(event)
+
     def initialize(kind)
       @label, @begun, @ended = *kind
     end

@@ -12,10 +12,10 @@ module VmTrace
     end
 
     def call(_job, message, queue, &block)
-      name = message["wrapped"] || message["class"]
-      # A job of Active Job has its own span in this one.
-      endpoint = message["wrapped"] ? {} : { endpoint: name }
-      VmTrace.span("sidekiq #{name}", queue: queue, job_id: message["jid"], **endpoint, &block)
+      name = message["wrapped"]
+      return yield if name && Notifications.subscribed?("perform.active_job") # which has a span for it
+      name ||= message["class"]
+      VmTrace.span("sidekiq #{name}", endpoint: name, queue: queue, job_id: message["jid"], &block)
     end
   end
 end

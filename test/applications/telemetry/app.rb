@@ -52,6 +52,11 @@ inside = VmTrace::Requests.new(endpoint)
 TRACER.in_span("GET /") { inside.call({ "REQUEST_METHOD" => "GET", "PATH_INFO" => "/s3cret" }) }
 inside.call({ "REQUEST_METHOD" => "GET", "PATH_INFO" => "/s3cret" }) # without a span
 
+# Sidekiq runs a job of its own, and one of Active Job, which already has a span.
+require "vm_trace/sidekiq"
+VmTrace::SidekiqJobs.new.call(nil, { "class" => "Plain", "jid" => "1", "args" => ["s3cret"] }, "low") { answers << "plain" }
+VmTrace::SidekiqJobs.new.call(nil, { "class" => "Wrapper", "wrapped" => "Count", "jid" => "2" }, "low") { Count.perform_now(%w[a]) }
+
 # One of our subscribers breaks.
 broken = Class.new(Hash) { def [](key) = key == :store ? raise("s3cret") : super }
 ActiveSupport::Notifications.instrument("cache_read.active_support", broken.new.update(key: "k")) { answers << "read" }
