@@ -7,7 +7,7 @@ class TestDurations < Minitest::Test
 
   UNITS = { "ns" => 1, "us" => 1e3, "ms" => 1e6, "s" => 1e9 }.freeze
   DURATION = /\A[+-]?(<?)([\d,]+)(?:\.(\d+))? (ns|us|ms|s)\z/
-  COMMANDS = [%w[report], %w[report --calls], %w[report --syscalls --sched], %w[report --samples],
+  COMMANDS = [%w[report], %w[report --calls], %w[report --syscalls --sched], %w[report --samples], %w[report --endpoints],
               %w[report --top=2]].freeze
 
   # The tables of Markdown: lists of columns, each with its cells.

@@ -31,6 +31,7 @@ class TestGrowth < Minitest::Test
     "check" => %w[check FILE], "report" => %w[report FILE], "report json" => %w[report --format=json --top=1000000 FILE],
     "report of a part" => %w[report --since=1us --method=M* FILE], "info" => %w[info FILE], "dump" => %w[dump FILE],
     "report with advice" => %w[report --advice FILE], "annotate" => %w[annotate FILE],
+    "endpoints" => %w[report --endpoints --top=1000000 FILE],
     "annotate json" => %w[annotate --format=json --top=1000000 FILE], "history" => %w[history FILE *],
     "html" => %w[html FILE], "html with sources" => %w[html --sources FILE], "merge" => %w[merge FILE FILE],
     "cut" => %w[cut --until=1 FILE],
@@ -152,6 +153,25 @@ class TestGrowth < Minitest::Test
           b.event(:instant, "side_exit", text("Reason#{i}(0x#{i.to_s(16)})"), ts: i * 1000, args: frames)
           b.event(:instant, "fallback", text("Reason#{i}"), ts: i * 1000 + 1, args: frames)
         end
+      end
+    end
+  end
+
+  # Jobs, each of which runs within one long request, and much happens in it.
+  def test_requests_and_endpoints
+    assert_grows_in_proportion do |count|
+      FxtBuilder.simple do |b|
+        b.event(:begin, "marker", "request", ts: 0)
+        count.times do |i|
+          at = i * 100
+          b.event(:begin, "marker", "job", ts: at + 1, args: { "endpoint" => text("Job#{i}"), "job_id" => text("id #{i}") })
+          b.event(:instant, "side_exit", "R", ts: at + 2, args: exit_args("M#m (/m.rb:1)"))
+          b.event(:begin, "gc", "GC minor", ts: at + 3)
+          b.event(:end, "gc", "GC minor", ts: at + 9)
+          b.event(:end, "marker", "job", ts: at + 50, args: { "status" => [:uint32, 500] })
+          b.event(:instant, "side_exit", "R", ts: at + 60, args: exit_args("M#m (/m.rb:1)"))
+        end
+        b.event(:end, "marker", "request", ts: count * 100, args: { "endpoint" => "All" })
       end
     end
   end

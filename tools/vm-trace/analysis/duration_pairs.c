@@ -108,6 +108,12 @@ duration_edge_of(struct pool *pool, const struct fxt_event *event)
         edge.code_bytes = event_uint(event, STRING_CODE_BYTES, 0);
     }
     else if (edge.category == STRING_BLOCKED) edge.class_name = event_text(pool, event, STRING_CLASS);
+    else if (edge.category == STRING_MARKER) {
+        edge.endpoint = event_text(pool, event, STRING_ENDPOINT);
+        edge.id = event_text(pool, event, STRING_REQUEST_ID);
+        if (edge.id == STRING_NONE) edge.id = event_text(pool, event, STRING_JOB_ID);
+        edge.failed = fxt_event_arg(event, STRING_ERROR) != NULL || event_uint(event, STRING_STATUS, 0) >= 500;
+    }
     else if (edge.category == STRING_GC) {
         edge.reason = event_text(pool, event, STRING_REASON);
         edge.major_by = event_text(pool, event, STRING_MAJOR_BY);

@@ -57,6 +57,12 @@ struct duration_edge {
             bool began; /* at the begin of a cut that began within it: the event is part of a pause */
             uint64_t number; /* of the collection; at the end of `sweep`: of freed slots */
         };
+        /* Category `marker`. STRING_NONE: not given. */
+        struct {
+            uint32_t endpoint;
+            uint32_t id; /* of the request or job */
+            bool failed; /* an error, or a status from 500 on */
+        };
         /* A change of scheduling. */
         struct {
             uint32_t process; /* the caller's number */

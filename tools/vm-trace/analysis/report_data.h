@@ -15,6 +15,7 @@
 #include "analysis/compilations.h"
 #include "analysis/duration_pairs.h"
 #include "analysis/durations.h"
+#include "analysis/endpoints.h"
 #include "analysis/event_args.h"
 #include "analysis/execution.h"
 #include "analysis/exit_table.h"
@@ -223,6 +224,7 @@ struct report {
      * whatever the window. */
     void (*blocked_added)(void *context, uint32_t node, int64_t begin_ns, struct interval time);
     void *blocked_context;
+    struct endpoints *endpoints; /* the caller's, to be filled in; NULL: not needed */
     struct gc_pauses gc;
     struct allocations allocations;
     struct execution execution; /* of threads that the filter passes; nothing if it has times */

@@ -184,6 +184,64 @@ inlined_into(struct report *report, const struct fxt_event *event, uint32_t loca
     return iseq;
 }
 
+/* --- endpoints ------------------------------------------------------------------------------------ */
+
+struct endpoint_thread_key {
+    uint32_t words[ENDPOINT_THREAD_KEYS];
+};
+
+static struct endpoint_thread_key
+endpoint_key(const struct report *report, const struct report_thread *thread)
+{
+    return (struct endpoint_thread_key){
+        {report->recording.number, report_process(report, thread->process)->pid, thread->tid}};
+}
+
+static void
+add_endpoint(struct report *report, const struct duration_edge *begin, const struct duration_edge *end)
+{
+    uint32_t endpoint = end != NULL && end->category == STRING_MARKER && end->endpoint != STRING_NONE ? end->endpoint
+                                                                                                     : begin->endpoint;
+    if (!begin->outermost && endpoint == STRING_NONE) return;
+    if (end == NULL) {
+        report->endpoints->unended++;
+        return;
+    }
+    const struct report_thread *thread = report_thread(report, begin->row);
+    struct endpoint_thread_key key = endpoint_key(report, thread);
+    const struct endpoint_found found = {
+        .endpoint = endpoint != STRING_NONE ? endpoint : begin->name,
+        .id = begin->id != STRING_NONE || end->category != STRING_MARKER ? begin->id : end->id,
+        .thread_name = thread->name,
+        .file = report->file_count - 1,
+        .failed = end->category == STRING_MARKER && end->failed,
+        .time = {begin->ts_ns, end->ts_ns},
+    };
+    endpoints_span(report->endpoints, key.words, &found);
+}
+
+static bool
+adds_costs(const struct report *report)
+{
+    return report->endpoints != NULL && report->endpoints->complete;
+}
+
+static void
+add_cost(struct report *report, uint32_t native, int64_t at_ns, enum endpoint_cost cost, uint64_t amount)
+{
+    if (!adds_costs(report)) return;
+    struct endpoint_thread_key key = endpoint_key(report, report_thread(report, native));
+    endpoints_add(report->endpoints, key.words, at_ns, cost, amount);
+}
+
+static void
+add_time(struct report *report, uint32_t native, struct interval time, enum endpoint_cost cost)
+{
+    if (!adds_costs(report)) return;
+    struct endpoint_thread_key key = endpoint_key(report, report_thread(report, native));
+    endpoints_add_time(report->endpoints, key.words, time, cost);
+}
+
 /* --- exits ------------------------------------------------------------------------------------- */
 
 static void
@@ -207,6 +265,9 @@ add_exit(struct report *report, const struct fxt_event *event, uint32_t native, 
     if (wanted) {
         *(fallback ? &thread->fallbacks : &thread->exits) += weight;
         seen_table_add(&report->seen, report->pool, event, key[2], location, weight);
+        if (!fallback) add_cost(report, native, event->ts_ns, ENDPOINT_EXITS, weight);
+        if (!fallback && fxt_event_arg(event, STRING_LOST_NS) != NULL)
+            add_cost(report, native, event->ts_ns, ENDPOINT_LOST, event_uint(event, STRING_LOST_NS, 0) * weight);
     }
     throws_exit(&report->throws, report->pool, event, native, wanted);
     if (weight != 1) report_process(report, process)->sampled = true;
@@ -520,7 +581,9 @@ call_wanted(void *context, uint32_t name)
 static void
 add_gc(struct report *report, const struct duration_edge *begin, const struct duration_edge *end, bool wanted)
 {
+    const struct interval time = {begin->ts_ns, end->ts_ns};
     if (begin->outermost) thread_states_gc(&report->states, end, false);
+    if (begin->outermost) add_time(report, begin->row, time, ENDPOINT_GC);
     uint32_t process = report_thread(report, begin->row)->process;
     gc_pauses_add(&report->gc, process, report_piece(report, process), begin, end, wanted);
 }
@@ -553,6 +616,8 @@ on_pair(void *context, const struct duration_edge *begin, const struct duration_
         add_gc(report, begin, end, wanted);
         return;
     }
+    if (begin->category == STRING_MARKER && wanted && report->endpoints != NULL && !report->endpoints->complete)
+        add_endpoint(report, begin, end);
     if (begin->category == STRING_COMPILE) compilations_pair(&report->compilations, begin, end, wanted);
     if (!wanted) return;
     if (end == NULL) report->unended++;
@@ -624,6 +689,16 @@ on_piece(void *context, const struct thread_times *times, enum thread_state stat
     (void)gc_ns;
     if (state == THREAD_RUNNING || state == THREAD_IN_GC)
         kernel_sums_held(&report->kernel, thread->process, thread->tid, held);
+    static const struct {
+        bool shown;
+        enum endpoint_cost cost;
+    } costs[THREAD_STATE_COUNT] = {
+        [THREAD_RUNNING] = {true, ENDPOINT_RAN},
+        [THREAD_IN_GC] = {true, ENDPOINT_RAN},
+        [THREAD_WAITING] = {true, ENDPOINT_WAITED},
+        [THREAD_BLOCKED] = {true, ENDPOINT_BLOCKED},
+    };
+    if (costs[state].shown) add_time(report, times->row, held, costs[state].cost);
 }
 
 /* --- events ------------------------------------------------------------------------------------------- */
@@ -755,7 +830,9 @@ on_event(void *context, const struct fxt_event *event)
       case STRING_FALLBACK: add_exit(report, event, native, thread); break;
       case STRING_PREEMPTED: add_preempted(report, event, native); break;
       case STRING_ALLOCATION:
-        if (!is_fate(event)) add_allocation(report, event, process);
+        if (is_fate(event)) break;
+        add_allocation(report, event, process);
+        add_cost(report, native, event->ts_ns, ENDPOINT_ALLOCATED, event_uint(event, STRING_WEIGHT, 0));
         break;
     }
 }

@@ -55,7 +55,8 @@
     S(SCHED_MIN_NS, "sched_min_ns") S(SCHED_SLICES, "sched_slices") S(SCHED_LEFT_OUT, "sched_left_out") \
     S(SAMPLE_RECORDS, "sample_records") S(SAMPLES_NS, "samples_ns") S(SAMPLES_CLOCK, "samples_clock") \
     S(SAMPLES_UNHANDLED, "samples_unhandled") \
-    S(HOST, "host") S(UNIX_NS, "unix_ns") S(SERVICE, "service") S(STACK, "stack")
+    S(HOST, "host") S(UNIX_NS, "unix_ns") S(SERVICE, "service") S(STACK, "stack") \
+    S(ENDPOINT, "endpoint") S(STATUS, "status") S(REQUEST_ID, "request_id") S(JOB_ID, "job_id")
 
 enum known_string {
     KNOWN_STRINGS_BEGIN = STRING_NONE,

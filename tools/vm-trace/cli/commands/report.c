@@ -1,5 +1,6 @@
 /* report.c - `vm-trace report`: summarizes what exits cost. */
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/command.h"
 #include "cli/trace_filter.h"
@@ -11,7 +12,7 @@
 static struct report_filter filter = {.since_ns = INT64_MIN, .until_ns = INT64_MAX};
 static enum document_format format = FORMAT_TEXT;
 static const char *table;
-static bool advice, samples, calls, syscalls, sched;
+static bool advice, samples, calls, syscalls, sched, by_endpoint;
 
 /* All that is recorded, or all about what the options choose. */
 static void
@@ -21,14 +22,45 @@ add_tables(struct report *report, struct document *document, uint64_t top)
     if (calls) report_call_tables(report, document, top);
     if (syscalls) report_syscall_tables(report, document, top);
     if (sched) report_cpu_tables(report, document, top);
-    if (!samples && !calls && !syscalls && !sched) report_tables(report, document, top);
+    if (by_endpoint) report_endpoint_tables(report, document, top);
+    if (!samples && !calls && !syscalls && !sched && !by_endpoint) report_tables(report, document, top);
+}
+
+static bool
+endpoints_possible(int file_count, char **files)
+{
+    const char *fault = NULL;
+    if (filter.reason != NULL || filter.method != NULL) fault = "--reason and --method choose exits, not requests";
+    for (int i = 0; i < file_count; i++) {
+        if (strcmp(files[i], "-") == 0) fault = "it reads traces twice: give a file, not standard input";
+    }
+    if (fault != NULL) fprintf(stderr, "vm-trace: report: --endpoints: %s\n", fault);
+    return fault == NULL;
+}
+
+/* Reads all files for the spans of requests, without a word about faults: they are read again. Returns what has the
+ * strings. */
+static struct report *
+find_endpoints(struct endpoints *endpoints, const struct options *options, int file_count, char **files)
+{
+    struct report *report = report_new(options->memory_bytes, &filter);
+    endpoints_init(endpoints, report->pool);
+    report->silent = true;
+    report->endpoints = endpoints;
+    report_read_all(report, options->max_faults, file_count, files);
+    endpoints_spans_end(endpoints);
+    return report;
 }
 
 static enum status
 run(const struct options *options, int file_count, char **files)
 {
     if (!trace_filter_window("report", filter.since_ns, filter.until_ns)) return STATUS_USAGE;
+    if (by_endpoint && !endpoints_possible(file_count, files)) return STATUS_USAGE;
+    struct endpoints endpoints;
+    struct report *first = by_endpoint ? find_endpoints(&endpoints, options, file_count, files) : NULL;
     struct report *report = report_new(options->memory_bytes, &filter);
+    if (by_endpoint) report->endpoints = &endpoints;
     enum status status = report_read_all(report, options->max_faults, file_count, files);
     if (report_readable(report)) {
         struct document document = {0};
@@ -44,6 +76,10 @@ run(const struct options *options, int file_count, char **files)
         document_free(&document);
     }
     report_free(report);
+    if (by_endpoint) {
+        endpoints_free(&endpoints);
+        report_free(first);
+    }
     return worse(status, finish_output());
 }
 
@@ -58,6 +94,8 @@ static const struct cli_option report_options[] = {
     CLI_OPTION("syscalls", NULL, "all about system calls instead: by name, method, thread and error", NULL,
                &syscalls),
     CLI_OPTION("sched", NULL, "all about CPUs instead: times on them, waits for them, who had them", NULL, &sched),
+    CLI_OPTION("endpoints", NULL, "all about requests and jobs instead: times by endpoint, the slowest", NULL,
+               &by_endpoint),
     OPTION_FORMAT(format, table),
     OPTION_MAX_FAULTS,
     OPTION_MEMORY,
@@ -99,6 +137,12 @@ const struct command command_report = {
         "(after it was preempted, after it was woken), how often it got one, how often another one\n"
         "than before, and which tasks had the CPU meanwhile; with the stream threads also how long\n"
         "it held the GVL without a CPU. Several of these options add up.\n"
+        "\n"
+        "With --endpoints: how long the spans of requests and jobs took, as the gem vm_trace marks\n"
+        "them, by their argument `endpoint` (other spans that lie in no span, by their names);\n"
+        "how long their threads ran, collected garbage, waited for the GVL and were blocked\n"
+        "meanwhile; their exits, the time that these lost, and the sampled bytes of allocations;\n"
+        "and the slowest one of each, with a command that shows it. The files are read twice.\n"
         "\n"
         "If exits were sampled, the counts are the exact hits of the sites. Where the trace lacks\n"
         "these, or a filter asks for what sites do not record (time, thread), each event counts\n"

@@ -1,0 +1,138 @@
+/* endpoints.c - see endpoints.h */
+#include <stdlib.h>
+
+#include "analysis/endpoints.h"
+#include "base/xalloc.h"
+
+void
+endpoints_init(struct endpoints *endpoints, const struct pool *pool)
+{
+    *endpoints = (struct endpoints){.pool = pool};
+    row_table_init(&endpoints->rows, sizeof(struct endpoint), 1, ENDPOINTS_MAX);
+    row_table_init(&endpoints->threads, sizeof(struct endpoint_thread), ENDPOINT_THREAD_KEYS, ENDPOINT_THREADS_MAX);
+}
+
+void
+endpoints_free(struct endpoints *endpoints)
+{
+    for (uint32_t i = 0; i < endpoints->rows.count; i++) {
+        struct endpoint *endpoint = row_table_at(&endpoints->rows, i);
+        durations_free(&endpoint->durations);
+    }
+    for (uint32_t i = 0; i < endpoints->threads.count; i++) {
+        struct endpoint_thread *thread = row_table_at(&endpoints->threads, i);
+        free(thread->spans);
+    }
+    row_table_free(&endpoints->rows);
+    row_table_free(&endpoints->threads);
+}
+
+void
+endpoints_span(struct endpoints *endpoints, const uint32_t thread_key[ENDPOINT_THREAD_KEYS],
+               const struct endpoint_found *found)
+{
+    /* Whatever has a row has a span, too. */
+    bool room = endpoints->spans < ENDPOINT_SPANS_MAX;
+    struct endpoint_thread *thread = room ? row_table_get(&endpoints->threads, thread_key) : NULL;
+    struct endpoint *endpoint = thread != NULL ? row_table_get(&endpoints->rows, &found->endpoint) : NULL;
+    if (endpoint == NULL) {
+        endpoints->uncounted++;
+        return;
+    }
+    struct endpoint_span span = {.begin_ns = found->time.from_ns, .end_ns = found->time.to_ns, .id = found->id,
+                                 .endpoint = row_table_number(&endpoints->rows, endpoint), .file = found->file};
+    thread->name = found->thread_name;
+    make_room(thread->spans, thread->count, thread->capacity);
+    thread->spans[thread->count++] = span;
+    endpoints->spans++;
+    endpoint->failed += found->failed;
+    durations_add(&endpoint->durations, endpoint_span_ns(&span));
+}
+
+/* Those that enclose others come first. */
+static int
+compare_spans(const void *left, const void *right)
+{
+    const struct endpoint_span *a = left, *b = right;
+    if (a->begin_ns != b->begin_ns) return a->begin_ns < b->begin_ns ? -1 : 1;
+    if (a->end_ns != b->end_ns) return a->end_ns > b->end_ns ? -1 : 1;
+    return 0;
+}
+
+void
+endpoints_spans_end(struct endpoints *endpoints)
+{
+    for (uint32_t i = 0; i < endpoints->threads.count; i++) {
+        struct endpoint_thread *thread = row_table_at(&endpoints->threads, i);
+        if (thread->count > 0) qsort(thread->spans, thread->count, sizeof *thread->spans, compare_spans);
+        uint32_t around = 0; /* number + 1 */
+        for (uint32_t number = 0; number < thread->count; number++) {
+            struct endpoint_span *span = &thread->spans[number];
+            while (around > 0 && thread->spans[around - 1].end_ns <= span->begin_ns)
+                around = thread->spans[around - 1].parent;
+            span->parent = around;
+            around = number + 1;
+            struct endpoint *endpoint = row_table_at(&endpoints->rows, span->endpoint);
+            if (endpoint->slowest.known && endpoint_span_ns(span) <= endpoint_span_ns(endpoint_slowest(endpoints, endpoint))) continue;
+            endpoint->slowest.known = true;
+            endpoint->slowest.thread = i;
+            endpoint->slowest.span = number;
+        }
+    }
+    endpoints->complete = true;
+}
+
+/* The thread's number of spans that begin at this time or before. */
+static uint32_t
+begun_by(const struct endpoint_thread *thread, int64_t ns)
+{
+    uint32_t low = 0, high = thread->count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (thread->spans[middle].begin_ns <= ns) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+static void
+add_to(struct endpoints *endpoints, const struct endpoint_thread *thread, uint32_t number, enum endpoint_cost cost,
+       uint64_t amount)
+{
+    struct endpoint *endpoint = row_table_at(&endpoints->rows, thread->spans[number].endpoint);
+    endpoint->costs[cost] += amount;
+    if (endpoint->slowest.span == number && endpoint->slowest.thread == row_table_number(&endpoints->threads, thread))
+        endpoint->slowest.costs[cost] += amount;
+}
+
+void
+endpoints_add(struct endpoints *endpoints, const uint32_t thread_key[ENDPOINT_THREAD_KEYS], int64_t at_ns,
+              enum endpoint_cost cost, uint64_t amount)
+{
+    endpoints->recorded[cost] = true;
+    const struct endpoint_thread *thread = row_table_find(&endpoints->threads, thread_key);
+    if (thread == NULL) return;
+    for (uint32_t next = begun_by(thread, at_ns); next > 0; next = thread->spans[next - 1].parent) {
+        if (thread->spans[next - 1].end_ns > at_ns) add_to(endpoints, thread, next - 1, cost, amount);
+    }
+}
+
+void
+endpoints_add_time(struct endpoints *endpoints, const uint32_t thread_key[ENDPOINT_THREAD_KEYS], struct interval time,
+                   enum endpoint_cost cost)
+{
+    endpoints->recorded[cost] = true;
+    const struct endpoint_thread *thread = row_table_find(&endpoints->threads, thread_key);
+    if (thread == NULL) return;
+    uint32_t first = begun_by(thread, time.from_ns);
+    for (uint32_t next = first; next > 0; next = thread->spans[next - 1].parent) {
+        const struct endpoint_span *span = &thread->spans[next - 1];
+        uint64_t ns = interval_common_ns(time, (struct interval){span->begin_ns, span->end_ns});
+        if (ns > 0) add_to(endpoints, thread, next - 1, cost, ns);
+    }
+    for (uint32_t number = first; number < thread->count && thread->spans[number].begin_ns < time.to_ns; number++) {
+        const struct endpoint_span *span = &thread->spans[number];
+        uint64_t ns = interval_common_ns(time, (struct interval){span->begin_ns, span->end_ns});
+        if (ns > 0) add_to(endpoints, thread, number, cost, ns);
+    }
+}
