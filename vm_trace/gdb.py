@@ -228,7 +228,10 @@ def open_calls(state):
 
 
 class Chunk:
-    """The words of a writer's chunk, from memory or else from the file, with what they say."""
+    """
+    The words of a writer's chunk, from memory or else from the file, with what they say. Those before it of its
+    run (writer.h) define what it uses: they are part of it, from the file.
+    """
 
     def __init__(self, state, writer):
         self.offset = int(writer["chunk"]["offset"])
@@ -244,6 +247,13 @@ class Chunk:
             if int(state["file"]["memory"]):
                 raise failed(NOT_IN_CORE)
             data, self.source = self.from_file(text_of(session()["path"])), "the file"
+        run = int(writer["run"])
+        for _ in range(run):
+            self.offset -= CHUNK_WORDS * WORD
+            data = self.from_file(text_of(session()["path"])) + data
+        if run:
+            self.first = 0 if self.offset else 1
+            self.used += run * CHUNK_WORDS
         self.words = list(struct.unpack("<%dQ" % (len(data) // WORD), data))
 
     def from_file(self, path):

@@ -231,6 +231,7 @@ static void
 samples_go_on_in_the_next_chunk(void **state)
 {
     (void)state;
+    rb_vm_trace_writer_run_chunks = 1;
     enum { MANY = 30000 };
     static struct fake_object objects[MANY];
     char names[300][16];

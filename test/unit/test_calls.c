@@ -532,6 +532,7 @@ static void
 a_full_chunk_loses_no_call(void **state)
 {
     (void)state;
+    rb_vm_trace_writer_run_chunks = 1;
     enum { MANY = 200000 }; /* more than a chunk of 1 MiB has room for */
     start("calls");
     call(&outer);

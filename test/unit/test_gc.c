@@ -245,6 +245,7 @@ static void
 pauses_go_on_in_the_next_chunk(void **state)
 {
     (void)state;
+    rb_vm_trace_writer_run_chunks = 1;
     start_gc();
     enum { MANY = 40000 };
     for (size_t i = 0; i < MANY; i++) collect(i, i & 1, RB_VM_TRACE_GC_METHOD);

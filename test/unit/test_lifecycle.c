@@ -585,6 +585,7 @@ static void
 full_disk_is_said_at_the_end(void **state)
 {
     (void)state;
+    rb_vm_trace_writer_run_chunks = 1;
     char *disk = temp_path("disk");
     assert_int_equal(mkdir(disk, 0777), 0);
     mount_small_disk(disk, 2 * CHUNK + CHUNK / 2);

@@ -31,6 +31,7 @@ begin_chunk(void)
     const char *why = rb_vm_trace_chunk_file_open(&trace_file, path);
     if (why) fail_msg("%s", why);
     free(path);
+    rb_vm_trace_writer_run_chunks = 1;
     rb_vm_trace_writer_init(&writer, &trace_file, 42);
     assert_true(rb_vm_trace_writer_next_chunk(&writer));
     assert_true(rb_vm_trace_writer_next_chunk(&writer));

@@ -203,6 +203,7 @@ static void
 each_chunk_defines_what_its_samples_need(void **state)
 {
     (void)state;
+    rb_vm_trace_writer_run_chunks = 1;
     enum { EXITS = 40000 };
     start_with_samples(.exit_rate = 1);
     push_bar(7);

@@ -128,6 +128,7 @@ static void
 million_reasons_have_their_names_and_counts(void **state)
 {
     (void)state;
+    rb_vm_trace_writer_run_chunks = 1;
     if (under_valgrind()) skip_because("under valgrind it takes minutes");
     enum { SITES = 1000000 };
     start_traced(.exit_rate = 4294967295);

@@ -226,6 +226,7 @@ static void
 duration_goes_over_the_end_of_a_chunk(void **state)
 {
     (void)state;
+    rb_vm_trace_writer_run_chunks = 1;
     start_compiling();
     assert_true(begin(RB_VM_TRACE_COMPILE, "outer"));
     static char filler[20000];

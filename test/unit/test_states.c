@@ -210,6 +210,32 @@ an_exit_loses_time_until_the_entered_frame_ends(void **state)
     trace_free(trace);
 }
 
+/* Its event is in a chunk that is no longer mapped, even where the next one shares its tables. */
+static void
+an_exit_whose_chunk_is_full_has_no_time_of_its_own(void **state)
+{
+    (void)state;
+    enum { OTHERS = 20000 }; /* more than a chunk holds */
+    start();
+    struct entered entry = enter(&outer);
+    exit_to_interpreter(entry, site);
+    pass(100);
+    for (int i = 0; i < OTHERS; i++) {
+        struct entered callee = enter(&inner);
+        exit_to_interpreter(callee, other_site);
+        leave_interpreted();
+    }
+    pass(23);
+    leave_interpreted();
+    assert_true(main_ractor.vm_trace->writer.chunk_serial > 1);
+    struct trace *trace = finish();
+    assert_int_equal(trace->chunk_count, 1);
+    assert_lost(trace, "a", 123, 123);
+    assert_int_equal(lost_by_exit(trace, 0), 0);
+    for (size_t i = 1; i <= OTHERS; i++) assert_int_equal(lost_by_exit(trace, i), 0);
+    trace_free(trace);
+}
+
 static void
 compiled_code_that_returns_loses_nothing(void **state)
 {
@@ -981,6 +1007,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         isolated_test(an_exit_loses_time_until_the_entered_frame_ends),
+        isolated_test(an_exit_whose_chunk_is_full_has_no_time_of_its_own),
         isolated_test(compiled_code_that_returns_loses_nothing),
         isolated_test(compiled_callees_are_not_lost),
         isolated_test(exits_inside_an_exited_frame_have_their_own_time),

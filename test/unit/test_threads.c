@@ -241,6 +241,7 @@ static void
 suspensions_over_many_chunks_are_whole(void **state)
 {
     (void)state;
+    rb_vm_trace_writer_run_chunks = 1;
     enum { TIMES = 30000 };
     start_threads();
     for (int i = 0; i < TIMES; i++) {

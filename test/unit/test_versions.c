@@ -250,6 +250,7 @@ static void
 each_chunk_has_a_sample_of_exits_a_second(void **state)
 {
     (void)state;
+    rb_vm_trace_writer_run_chunks = 1;
     skip_without_ticks();
     start_all(1);
     stop_clock(); /* a quiet machine fills a chunk in less than the millisecond that a sample needs */
@@ -275,6 +276,7 @@ static void
 pairs_are_not_parted_by_the_end_of_a_chunk(void **state)
 {
     (void)state;
+    rb_vm_trace_writer_run_chunks = 1;
     start_all(1);
     compile(&foo, 1);
     struct rb_vm_trace_site *site = make_site(RB_VM_TRACE_RECOMPILE_EXIT, "NoProfileSend", &foo, 2);

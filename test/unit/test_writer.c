@@ -28,6 +28,7 @@ start(void)
     path = temp_path("t.fxt");
     const char *why = rb_vm_trace_chunk_file_open(&trace_file, path);
     if (why) fail_msg("%s", why);
+    rb_vm_trace_writer_run_chunks = 1;
     rb_vm_trace_writer_init(&writer, &trace_file, PID);
     assert_true(rb_vm_trace_writer_next_chunk(&writer));
 }
@@ -457,6 +458,100 @@ text_is_defined_once_a_chunk(void **state)
     trace_free(finish());
 }
 
+/* --- runs of chunks -------------------------------------------------------------------------------- */
+
+/* In an event of its own: a text that the next chunk may know already. */
+static size_t
+define_again(struct vm_trace_slot *slot, const char *text)
+{
+    unsigned index;
+    size_t at = writer.pos;
+    assert_true(writer_string(&writer, slot, text, strlen(text), &index));
+    assert_int_equal(index, slot->index);
+    return writer.pos - at;
+}
+
+static void
+chunks_one_after_the_other_share_their_tables(void **state)
+{
+    (void)state;
+    start();
+    rb_vm_trace_writer_run_chunks = 3;
+    struct vm_trace_slot slot = { 0, 0 };
+    for (int chunk = 0; chunk < 7; chunk++) {
+        assert_int_equal(define_again(&slot, "a label"), chunk % 3 ? 0 : 2);
+        put_event((uint64_t)chunk);
+        go_to(CHUNK_WORDS - 2000);
+        assert_true(rb_vm_trace_writer_next_chunk(&writer));
+        assert_int_equal(writer.chunk_serial, chunk + 2);
+        assert_int_equal(writer.chunk.offset, (chunk + 1) * (uint64_t)CHUNK);
+    }
+    struct trace *trace = finish(); /* each event names a thread and texts that are defined */
+    assert_int_equal(trace->chunk_count, 3);
+    assert_int_equal(trace_count(trace, "trace", "site"), 7);
+    trace_free(trace);
+}
+
+/* Between the two is one that empties a reader's tables. */
+static void
+chunk_after_another_writers_defines_what_it_uses(void **state)
+{
+    (void)state;
+    start();
+    rb_vm_trace_writer_run_chunks = WRITER_RUN_CHUNKS;
+    struct vm_trace_slot slot = { 0, 0 };
+    assert_int_equal(define_again(&slot, "a label"), 2);
+    static struct rb_vm_trace_writer other;
+    rb_vm_trace_writer_init(&other, &trace_file, PID);
+    assert_true(rb_vm_trace_writer_next_chunk(&other));
+    assert_true(rb_vm_trace_writer_next_chunk(&writer));
+    assert_int_equal(define_again(&slot, "a label"), 2);
+    put_event(1);
+    assert_true(rb_vm_trace_writer_next_chunk(&writer));
+    assert_int_equal(define_again(&slot, "a label"), 0);
+    put_event(2);
+    rb_vm_trace_writer_close(&other);
+    rb_vm_trace_writer_free(&other);
+    struct trace *trace = finish();
+    assert_int_equal(trace->chunk_count, 3);
+    assert_int_equal(trace_count(trace, "trace", "site"), 2);
+    trace_free(trace);
+}
+
+/* The one before it may be used again while it stays. */
+static void
+chunk_of_a_file_that_keeps_its_newest_events_can_be_read_alone(void **state)
+{
+    (void)state;
+    trace_file.max_bytes = 4 * (uint64_t)CHUNK;
+    trace_file.keep_newest = true;
+    start();
+    rb_vm_trace_writer_run_chunks = WRITER_RUN_CHUNKS;
+    rb_vm_trace_writer_close(&writer); /* the settings */
+    rb_vm_trace_chunk_file_begin_ring(&trace_file);
+    assert_true(rb_vm_trace_writer_next_chunk(&writer));
+    struct vm_trace_slot slot = { 0, 0 };
+    for (int chunk = 0; chunk < 6; chunk++) {
+        assert_int_equal(define_again(&slot, "a label"), 2);
+        assert_true(rb_vm_trace_writer_next_chunk(&writer));
+    }
+    trace_free(finish());
+}
+
+/* Otherwise it would be full of texts soon, and what is left of the chunk would be padding. */
+static void
+half_full_string_table_ends_a_run(void **state)
+{
+    (void)state;
+    start();
+    rb_vm_trace_writer_run_chunks = WRITER_RUN_CHUNKS;
+    struct vm_trace_slot slot = { 0, 0 };
+    for (int i = 0; i < FXT_MAX_STRING_INDEX / 2; i++) assert_true(rb_vm_trace_writer_define(&writer, &slot, "x", 1));
+    assert_true(rb_vm_trace_writer_next_chunk(&writer));
+    assert_int_equal(define_again(&slot, "x"), 2);
+    trace_free(finish());
+}
+
 /* --- the disk is full ---------------------------------------------------------------------------- */
 
 static void
@@ -851,6 +946,10 @@ main(void)
         isolated_test(full_string_table_starts_a_new_chunk),
         isolated_test(chunk_can_be_read_alone),
         isolated_test(text_is_defined_once_a_chunk),
+        isolated_test(chunks_one_after_the_other_share_their_tables),
+        isolated_test(chunk_after_another_writers_defines_what_it_uses),
+        isolated_test(chunk_of_a_file_that_keeps_its_newest_events_can_be_read_alone),
+        isolated_test(half_full_string_table_ends_a_run),
         isolated_test(failed_next_chunk_keeps_the_old_one_for_the_last_words),
         isolated_test(room_for_the_last_words_is_kept_from_records_of_all_sizes),
         isolated_test(closed_writer_refuses_and_goes_on_with_a_next_chunk),

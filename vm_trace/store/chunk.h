@@ -21,6 +21,7 @@ struct rb_vm_trace_chunk {
     bool none_idle;        /* none was available: as many are in use as the limit allows */
     bool late;             /* none was available because the disk is too slow */
     bool own;              /* by rb_vm_trace_chunk_file_reserve_own */
+    bool stays;            /* the file does not use it again */
 };
 
 #endif /* RUBY_VM_TRACE_STORE_CHUNK_H */

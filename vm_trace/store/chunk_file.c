@@ -902,6 +902,7 @@ reserve(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk *chunk_out
         else ok = take_ready(file, chunk_out) || make_now(file, chunk_out);
         if (file->error) file->reason = file->error;
         chunk_out->own = own;
+        chunk_out->stays = file->max_idle == 0 && !file->memory;
         if (ok) ++*(own ? &file->own : &file->shared);
     }
     pthread_mutex_unlock(&file->lock);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One provider for all writers: each chunk introduces it again, which empties the tables. */
+/* One provider for all writers: each run of chunks introduces it again, which empties the tables. */
 #define PROVIDER_ID 1
 static const char PROVIDER_NAME[] = "ruby vm_trace";
 static const char PROCESS_NAME[] = "ruby";
@@ -24,6 +24,8 @@ static const char PROCESS_NAME[] = "ruby";
 #define EVENT_WORDS ((size_t)EVENT_STRINGS * FXT_MAX_RECORD_WORDS)
 #define NO_NAME UINT64_MAX /* no host's name_id */
 #define TICKS_PER_SECOND UINT64_C(1000000000) /* times are nanoseconds */
+
+uint32_t rb_vm_trace_writer_run_chunks = WRITER_RUN_CHUNKS;
 
 void
 rb_vm_trace_writer_init(struct rb_vm_trace_writer *writer, struct rb_vm_trace_chunk_file *file, uint32_t pid)
@@ -142,32 +144,25 @@ reserve_chunk(struct rb_vm_trace_writer *writer, struct rb_vm_trace_chunk *chunk
     return ok;
 }
 
-bool
-rb_vm_trace_writer_next_chunk(struct rb_vm_trace_writer *writer)
+/* Whether a new chunk continues the one that the writer has filled, see writer.h. */
+static bool
+continues_p(const struct rb_vm_trace_writer *writer, const struct rb_vm_trace_chunk *next)
 {
-    struct rb_vm_trace_chunk chunk;
-    bool filled = writer->chunk.words != NULL;
-    if (!reserve_chunk(writer, &chunk)) {
-        if (!chunk.none_idle || !writer->chunk.words) return false;
-        /* All chunks of a limited file are in use: then it is ours that is used again. */
-        rb_vm_trace_writer_close(writer);
-        if (!reserve_chunk(writer, &chunk)) return false;
-    }
-    rb_vm_trace_writer_close(writer);
-    if (filled) rb_vm_trace_chunk_file_preallocate(writer->file); /* a first one may stay the only one */
-    set_chunk(writer, &chunk);
-    writer->limit = VM_TRACE_CHUNK_WORDS - LAST_WORDS;
-    writer_move_to(writer, writer->chunk.first);
-    set_pad_end(writer, VM_TRACE_PAGE_WORDS);
+    return writer->chunk.words && !writer->shares && writer->chunk.stays && next->stays &&
+        next->offset == writer->chunk.offset + VM_TRACE_CHUNK_BYTES && writer->run + 1 < rb_vm_trace_writer_run_chunks &&
+        writer->next_string <= FXT_MAX_STRING_INDEX / 2; /* fuller tables may end the chunk early */
+}
+
+/* Empty tables, and what a reader must know first. A fresh chunk has room for all of it. */
+static void
+begin_tables(struct rb_vm_trace_writer *writer)
+{
     writer->serial++;
-    writer->shared_serial = 0;
+    writer->run = 0;
     writer->next_string = 1;
-    writer->string_limit = FXT_MAX_STRING_INDEX - LAST_STRINGS;
     writer->thread_count = 0;
     writer->last_thread = 0;
-    writer->epoch = 0;
 
-    /* A fresh chunk has room for all of the preamble. */
     size_t name_bytes = sizeof(PROVIDER_NAME) - 1;
     size_t words = 1 + fxt_words(name_bytes);
     uint64_t *record = writer_reserve(writer, words);
@@ -186,6 +181,32 @@ rb_vm_trace_writer_next_chunk(struct rb_vm_trace_writer *writer)
     }
     rb_vm_trace_writer_define(writer, &slot, PROCESS_NAME, sizeof(PROCESS_NAME) - 1);
     write_process(writer, slot.index);
+}
+
+bool
+rb_vm_trace_writer_next_chunk(struct rb_vm_trace_writer *writer)
+{
+    struct rb_vm_trace_chunk chunk;
+    bool filled = writer->chunk.words != NULL;
+    if (!reserve_chunk(writer, &chunk)) {
+        if (!chunk.none_idle || !writer->chunk.words) return false;
+        /* All chunks of a limited file are in use: then it is ours that is used again. */
+        rb_vm_trace_writer_close(writer);
+        if (!reserve_chunk(writer, &chunk)) return false;
+    }
+    bool continues = continues_p(writer, &chunk);
+    rb_vm_trace_writer_close(writer);
+    if (filled) rb_vm_trace_chunk_file_preallocate(writer->file); /* a first one may stay the only one */
+    set_chunk(writer, &chunk);
+    writer->limit = VM_TRACE_CHUNK_WORDS - LAST_WORDS;
+    writer_move_to(writer, writer->chunk.first);
+    set_pad_end(writer, VM_TRACE_PAGE_WORDS);
+    writer->chunk_serial++;
+    writer->shared_serial = 0;
+    writer->string_limit = FXT_MAX_STRING_INDEX - LAST_STRINGS;
+    writer->epoch = 0;
+    if (continues) writer->run++;
+    else begin_tables(writer);
     return true;
 }
 
@@ -291,6 +312,7 @@ hand_over(struct rb_vm_trace_writer *to, const struct rb_vm_trace_writer *from)
     to->string_limit = from->string_limit;
     to->thread_count = from->thread_count;
     memcpy(to->threads, from->threads, from->thread_count * sizeof(*to->threads));
+    to->run = from->run;
     to->epoch = from->epoch;
     to->last_thread = 0; /* another may have given it another name */
 }
@@ -311,6 +333,7 @@ take_shared(struct rb_vm_trace_writer *writer, const struct rb_vm_trace_shared *
     if (writer->shared_serial == shared->writer.serial) return;
     writer->shared_serial = shared->writer.serial;
     writer->serial++; /* what it defined elsewhere is not defined here */
+    writer->chunk_serial++;
 }
 
 bool
@@ -379,6 +402,7 @@ take(struct rb_vm_trace_writer *writer, const struct rb_vm_trace_orphan *orphan)
     rb_vm_trace_writer_close(writer);
     hand_over(writer, &orphan->writer);
     writer->serial++;
+    writer->chunk_serial++;
     writer->shared_serial = 0;
 }
 

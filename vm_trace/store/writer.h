@@ -7,6 +7,11 @@
  * that it uses: it can be read without others. Known strings (known_strings.h) come first and have
  * their numbers as indexes.
  *
+ * A chunk that comes right after the writer's last one in a file that uses no chunk again continues that
+ * one: it has no provider record, and uses what was defined there. Such a run of at most
+ * WRITER_RUN_CHUNKS chunks is read as one. Deep stacks have texts of 4 KiB: an application defines a
+ * MiB of texts before its exits repeat, which each chunk would hold again.
+ *
  * Publishing. What is not written is padding. To write n words at p: padding is put behind
  * them (inside the padding that covers p), then words 1..n-1 are stored, then word 0, in that
  * order. Until the last store a reader sees padding there; after it, the record.
@@ -33,6 +38,9 @@
 #include "vm_trace/store/chunk_file.h"
 #include "vm_trace/base/strings.h"
 
+#define WRITER_RUN_CHUNKS 16
+extern uint32_t rb_vm_trace_writer_run_chunks; /* is that; 1: each chunk has tables of its own. Tests set it */
+
 struct vm_trace_thread {
     uint32_t tid;     /* native */
     uint64_t name;    /* identity of the name that was written: another one is written again */
@@ -45,7 +53,9 @@ struct rb_vm_trace_writer {
     size_t limit;           /* words: a record must end before */
     size_t pad_end;         /* words: end of the padding record at pos; pos when none is there */
     size_t fast_end;        /* words: the lesser of both */
-    uint32_t serial;        /* number of the chunk, from 1 on in this writer; 0: none yet */
+    uint32_t serial;        /* number of the tables, from 1 on in this writer; 0: none yet. Chunks of a run share them */
+    uint32_t chunk_serial;  /* number of the chunk: what points into it ends with it */
+    uint32_t run;           /* chunks of the run before this one */
     uint32_t next_string;   /* index of the next string record */
     uint32_t string_limit;  /* and the highest that it may have */
     uint32_t thread_count;

@@ -50,7 +50,7 @@ static inline void
 note_event(struct rb_vm_trace_ractor *ractor)
 {
     struct vm_trace_last_exit *last = &exits_of(ractor)->last;
-    last->chunk = ractor->writer.serial;
+    last->chunk = ractor->writer.chunk_serial;
     last->lost_ns = writer_last_word(&ractor->writer);
 }
 

@@ -63,7 +63,7 @@ struct vm_trace_lost {
 struct vm_trace_last_exit {
     const struct rb_vm_trace_site *site; /* NULL: none since compiled code was entered last */
     uint32_t serial;             /* of the site */
-    uint32_t chunk;              /* the writer's serial of the chunk that has its event; 0: none */
+    uint32_t chunk;              /* the writer's chunk_serial of the chunk that has its event; 0: none */
     uint64_t *lost_ns;           /* an argument of the event, to be filled in */
     uint64_t *sample_lost_ns;    /* the same in its stack sample; NULL: it has none */
 };

@@ -103,7 +103,7 @@ static void
 end_exit(struct rb_vm_trace_ractor *ractor, const struct vm_trace_level *level)
 {
     const struct vm_trace_last_exit *exit = &level->exit;
-    if (exit->chunk && exit->chunk == ractor->writer.serial && ractor->writer.chunk.words)
+    if (exit->chunk && exit->chunk == ractor->writer.chunk_serial && ractor->writer.chunk.words)
         fill_in(exit, level->lost_ns);
     if (!exit->site || exit->site->serial != exit->serial) return;
     note_longest(&exits_of(ractor)->lost[exit->site->index], level);
