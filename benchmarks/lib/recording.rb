@@ -21,8 +21,8 @@ module Bench
     BASE_TRACES = ["/tmp/perfetto-%d.fxt", "zjit_exits_%d.dump"].freeze
 
     # The result of one variant in a round: seconds of an iteration, bytes of the trace, peak
-    # memory.
-    Run = Struct.new(:seconds, :bytes, :peak_kib)
+    # memory, and the processor time of the process in an iteration.
+    Run = Struct.new(:seconds, :bytes, :peak_kib, :cpu_seconds)
 
     attr_reader :sides, :folder
 
@@ -40,7 +40,7 @@ module Bench
       measure = variant.side.run(workload, timeout: @timeout, flags: flags(variant, folder)) { |started| pid = started }
       trace = trace_of(variant, pid, folder)
       bytes = trace && (File.file?(trace) ? File.size(trace) : raise(Failed, "no trace was written to #{trace}"))
-      Run.new(measure.seconds, bytes, measure.peak_kib)
+      Run.new(measure.seconds, bytes, measure.peak_kib, measure.cpu_seconds)
     ensure
       trace = trace_of(variant, pid, folder) if pid
       File.unlink(trace) if trace && File.file?(trace) && File.owned?(trace)

@@ -12,6 +12,7 @@ require_relative "workloads"
 require_relative "call_rows"
 require_relative "kernel_rows"
 require_relative "off_rows"
+require_relative "rails_rows"
 require_relative "sampling_rows"
 
 module Bench
@@ -24,6 +25,7 @@ module Bench
     include CallRows
     include KernelRows
     include OffRows
+    include RailsRows
     include SamplingRows
 
     # Exits of one iteration. A process runs seven of them, so its trace has 20 to 40 MB when every
@@ -52,6 +54,9 @@ module Bench
 
     GROUPS = %i[exits yjit throws ractors late size memory cold tmpfs recorder samples switch hooks markers threads
                 gc allocations states calls kernel sampling saving pieces scale absent off compiling depths].freeze
+
+    # Not without --only: they need gems, and take a quarter of an hour.
+    ON_REQUEST = %i[rails].freeze
 
     def run
       (@only || GROUPS).each do |group|
@@ -164,7 +169,7 @@ module Bench
         base_97: [variant("base K=97", @base, :base, 97), "throws", THROWS_SAMPLED]
       }
       runs = @recording.rounds(@rounds, "throws", jobs)
-      times = runs.to_h { |key, list| [key, each_of(list, jobs[key].last)] }
+      times = runs.to_h { |key, list| [key, list.map { |run| run.cpu_seconds / jobs[key].last }] }
       { 1 => 2.2, 97 => 1.05 }.each do |rate, most|
         ours, base = [[:"ours_#{rate}", :ours], [:"base_#{rate}", :base]].map { |a, b| times[a].zip(times[b]).map { |x, y| x / y } }
         @rows << Row.new(name: "loop of throws, K=#{rate}, traced / untraced", unit: "times", ours: Statistics.median(ours), base: Statistics.median(base),

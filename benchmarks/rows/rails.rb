@@ -27,6 +27,6 @@ boot = cpu.call
 ActiveRecord::Base.transaction do
   12.times { |i| Note.new(title: "Note #{i}", body: "some & more words " * (i % 9)).tap { |note| note.tags.build(name: "a") }.save! }
 end
-{ "boot" => boot, "first" => ask.call(first), "warm" => ask.call(warm) }.each do |name, seconds|
+{ "boot" => boot, "first_requests" => ask.call(first), "warm_requests" => ask.call(warm) }.each do |name, seconds|
   VMTraceBench::REPORT ? VMTraceBench.report(name, seconds) : puts("#{name} #{seconds}")
 end
