@@ -510,6 +510,7 @@ static void
 run(const struct bench_case *what, size_t events)
 {
     struct rb_vm_trace_site *sites[] = { make_site(1), make_site(2) };
+    if (what->new_chunk) rb_vm_trace_writer_run_chunks = 1; /* each has tables of its own */
     set_stack(what->frames);
     for (size_t i = 0; i < events; i++) {
         /* In the middle of the stack: what is above is looked up again. */
