@@ -13,7 +13,7 @@ mkdir -p "$work/obj"
 : > "$log"
 series_worktree "$store" "$work/src"
 cp -R "$top/vm_trace" "$work/src/vm_trace"
-for p in $(series_patches); do
+for p in $(series_patches) $(all_fixes); do
     series_apply_one "$work/src" "$p" || die "$patches/$p does not apply"
     lines=
     if [ ! -f "$work/obj/Makefile" ]; then lines=$build_log_lines; fi
@@ -24,4 +24,4 @@ for p in $(series_patches); do
     "$work/obj/miniruby" -e 'exit' || die "$p: miniruby does not run"
 done
 rm -rf "$work"
-say "check-patches-build: each of the $(series_patches | wc -l) patches of $patches builds"
+say "check-patches-build: each of the $(series_patches | wc -l) patches of $patches builds, and so does each fix"

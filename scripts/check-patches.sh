@@ -1,7 +1,7 @@
 #!/bin/sh
 # Checks patches/<base>: first each patch and the series by themselves, then that they apply in
-# order to the pinned source. Prints one line for each check: "ok - ...", "not ok - ..." or "skip -
-# ...". Exit status 1 when a check failed.
+# order to the pinned source, and each fix both to it and behind the series. Prints one line for each
+# check: "ok - ...", "not ok - ..." or "skip - ...". Exit status 1 when a check failed.
 . "$(dirname "$0")/common.sh"
 . "$(dirname "$0")/series.sh"
 dir=$top/$patches
@@ -75,9 +75,17 @@ series_patches | sort | uniq -d | sed 's/$/ is listed twice/' | verdict "$patche
 series_patches | while read -r p; do [ -f "$dir/$p" ] || echo "$p is listed but missing"; done | verdict "every patch that $patches/series lists is there"
 for f in "$dir"/*; do
     p=${f##*/}
-    [ "$p" = series ] || series_patches | grep -qxF "$p" || echo "$p is in $patches but not listed"
+    [ "$p" = series ] || [ "$p" = fixes ] || series_patches | grep -qxF "$p" || echo "$p is in $patches but not listed"
 done | verdict "$patches holds nothing that is not listed"
-for p in $(series_patches); do
+for f in "$dir"/fixes/*; do
+    case ${f##*/} in
+    '*') ;; # there are none
+    all.patch | *[!a-z0-9.-]* | *.*.* | [!a-z]*) echo "${f#"$dir/"}: a fix has a name of small letters, digits and hyphens, other than \"all\"" ;;
+    *.patch) ;;
+    *) echo "${f#"$dir/"} is no patch" ;;
+    esac
+done | verdict "$patches/fixes holds only patches, with names for ./configure --with-fixes"
+for p in $(series_patches) $(all_fixes); do
     [ ! -f "$dir/$p" ] || patch_faults "$dir/$p" > "$tmp/faults"
     [ ! -f "$dir/$p" ] || verdict "$p has From, Date, Subject, a text, three lines of context" < "$tmp/faults"
 done
@@ -85,7 +93,7 @@ done
 status=0
 store=$("$top/scripts/source.sh" find) || status=$?
 if [ $status = $UNAVAILABLE ]; then
-    for p in $(series_patches); do echo "skip - $p applies to base $base: its source was not found"; done
+    for p in $(series_patches) $(all_fixes); do echo "skip - $p applies to base $base: its source was not found"; done
     finish
 elif [ $status != 0 ]; then
     not_ok "the source of base $base (see above)"
@@ -94,10 +102,19 @@ fi
 
 # git am has no fuzz, but it applies hunks that have moved without a word. So git apply says where
 # it found each.
+applies() { # patch
+    own_git -C "$tmp/tree" apply --check --verbose --whitespace=error-all "$dir/$1" > "$tmp/apply" 2>&1 || :
+    { grep -E '^error|offset|trailing whitespace|space before tab|new blank line' "$tmp/apply" || :; } | verdict "$1 applies to base $base where it says"
+}
 series_worktree "$store" "$tmp/tree"
+for p in $(all_fixes); do applies "$p"; done
 for p in $(series_patches); do
-    own_git -C "$tmp/tree" apply --check --verbose --whitespace=error-all "$dir/$p" > "$tmp/apply" 2>&1 || :
-    { grep -E '^error|offset|trailing whitespace|space before tab|new blank line' "$tmp/apply" || :; } | verdict "$p applies to base $base where it says"
+    applies "$p"
     series_apply_one "$tmp/tree" "$p" 2>"$tmp/apply" || { cat "$tmp/apply"; not_ok "$p: git am"; break; }
+done
+# The series moves lines.
+for p in $(all_fixes); do
+    if series_apply_one "$tmp/tree" "$p" > "$tmp/apply" 2>&1; then : > "$tmp/apply"; fi
+    verdict "$p applies behind the series" < "$tmp/apply"
 done
 finish

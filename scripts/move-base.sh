@@ -25,6 +25,7 @@ if [ -n "${2:-}" ]; then
     BASE=$2 exec "$0" "$1"
 fi
 
+export FIXES=
 "$top/scripts/prepare.sh" # at the old pin; stops where there is work that is in no patch
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT

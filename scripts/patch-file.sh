@@ -51,6 +51,7 @@ case $(number version.h RUBY_PATCHLEVEL) in
 -1) version=${version}dev-$(printf %.10s "$commit") source="commit $commit of $url" installer= ;;
 *) source="the source of Ruby $version, as released" installer=yes ;;
 esac
+fixes=$(chosen_fixes | fix_names | paste -s -d ' ')
 file=$top/build/ruby-$version-vm_trace.patch
 {
     cat <<EOT
@@ -66,7 +67,9 @@ or let ruby-build do so:
 }
 Then build as always. The JITs need rustc $rustc_min or newer. \`ruby --help\` lists the options that
 start a trace.
-
+${fixes:+
+With fixes of Ruby's own bugs: $fixes
+}
 EOT
     src_git diff --no-ext-diff --no-textconv --no-renames --no-color --src-prefix=a/ --dst-prefix=b/ --unified=3 --diff-algorithm=histogram \
         --abbrev=12 "$pinned" "$tree_id"

@@ -1,12 +1,15 @@
 #!/bin/sh
-# Brings build/<base>/src up to date: the pinned source, each patch of the series as a commit, and a
-# copy of vm_trace/. Writes only files that really change, so that CRuby's make rebuilds as little
-# as possible.
-#   prepare.sh --base     makes build/<base>/base-src, the source without patches and module, for comparisons
+# Brings build/<base>/src up to date: the pinned source, each patch of the series and each chosen fix
+# as a commit, and a copy of vm_trace/. Writes only files that really change, so that CRuby's make
+# rebuilds as little as possible.
+#   prepare.sh --base     the same for build/<base>/base-src, which has neither series nor module, for comparisons
 . "$(dirname "$0")/common.sh"
 . "$(dirname "$0")/series.sh"
-src=$build/src
-state=$src/.git/vm-trace-series # the series that refs/vm-trace/made was made from
+kind=
+if [ "${1:-}" = --base ]; then kind=base- series=/dev/null; fi
+src=$build/${kind}src
+state=$src/.git/vm-trace-series # the patches that refs/vm-trace/made was made from
+count() { printf '%s patches' "$(chosen_patches | wc -l)"; }
 
 local_work() {
     own_git -C "$src" log --format='  commit %h %s' refs/vm-trace/made..HEAD
@@ -15,19 +18,19 @@ local_work() {
 
 make_src() {
     store=$("$top/scripts/source.sh" find) || exit $?
-    say "prepare: making build/$base/src: the source and $(series_patches | wc -l) patches"
-    rm -rf "$build/src.half-made"
-    series_worktree "$store" "$build/src.half-made"
-    series_apply "$build/src.half-made"
-    own_git -C "$build/src.half-made" update-ref refs/vm-trace/made HEAD
-    series_id > "$build/src.half-made/.git/vm-trace-series"
-    mv -T "$build/src.half-made" "$src"
+    say "prepare: making build/$base/${kind}src: the source and $(count)"
+    rm -rf "$src.half-made"
+    series_worktree "$store" "$src.half-made"
+    series_apply "$src.half-made"
+    own_git -C "$src.half-made" update-ref refs/vm-trace/made HEAD
+    series_id > "$src.half-made/.git/vm-trace-series"
+    mv -T "$src.half-made" "$src"
 }
 
 # The new series is applied in a tree of its own; then src moves to the result, which writes only
 # the files that differ.
 move_src() {
-    say "prepare: the patches changed: moving build/$base/src to $(series_patches | wc -l) patches"
+    say "prepare: the patches changed: moving build/$base/${kind}src to $(count)"
     rm -rf "$build/series.tmp"
     own_git clone --quiet --shared --no-checkout "$src" "$build/series.tmp"
     own_git -C "$build/series.tmp" fetch --quiet origin refs/vm-trace/base
@@ -47,46 +50,35 @@ base_is_pinned() {
     done
 }
 
+check_fixes
 mkdir -p "$build"
-if [ "${1:-}" = --base ]; then
-    src=$build/base-src
-    if [ -d "$src" ] && ! base_is_pinned; then
-        say "prepare: the pin in bases/$base changed: making build/$base/base-src and base-obj again"
-        rm -rf "$src" "$build/base-obj" "$build/base-built"
-    fi
-    if [ ! -d "$src" ]; then
-        store=$("$top/scripts/source.sh" find) || exit $?
-        say "prepare: making build/$base/base-src: the source without patches"
-        rm -rf "$src.half-made"
-        series_worktree "$store" "$src.half-made"
-        mv -T "$src.half-made" "$src"
-    fi
-    exit
-fi
+[ -z "$kind" ] || [ -f "$state" ] || rm -rf "$src" # an earlier version of this script made it
 if [ ! -d "$src" ]; then
     make_src
 elif [ "$(series_id)" != "$(cat "$state" 2>/dev/null)" ]; then
     work=$(local_work)
     if [ -n "$work" ]; then
-        say "prepare: $patches (or the pin in bases/$base) changed, and build/$base/src has work that is in no patch:"
+        say "prepare: $patches (or FIXES, or the pin in bases/$base) changed, and build/$base/${kind}src has work that is in no patch:"
         say "$work"
-        say "To keep it: commit it there, git -C build/$base/src format-patch refs/vm-trace/made, drop it, make, and git am it again."
+        say "To keep it: commit it there, git -C build/$base/${kind}src format-patch refs/vm-trace/made, drop it, make, and git am it again."
         say "   (Or, to drop the change in $patches: revert it, commit the work, make refresh-patches.)"
-        say "To drop it: git -C build/$base/src reset --hard refs/vm-trace/made && git -C build/$base/src clean -fd"
+        say "To drop it: git -C build/$base/${kind}src reset --hard refs/vm-trace/made && git -C build/$base/${kind}src clean -fd"
         exit 1
     fi
     if base_is_pinned; then
         move_src
     else
-        say "prepare: the pin in bases/$base changed: making build/$base/src and obj again"
-        rm -rf "$src" "$build/obj" "$build/built"
+        say "prepare: the pin in bases/$base changed: making build/$base/${kind}src and ${kind}obj again"
+        rm -rf "$src" "$build/${kind}obj" "$build/${kind}built"
         make_src
     fi
 else
     work=$(local_work)
-    [ -z "$work" ] || say "prepare: build/$base/src has work that is in no patch yet (commit it there and make refresh-patches):
+    [ -z "$work" ] || say "prepare: build/$base/${kind}src has work that is in no patch yet (commit it there and make refresh-patches):
 $work"
 fi
+
+[ -z "$kind" ] || exit 0
 
 # The module. CRuby's makefiles may not know which files include these headers, so a changed header
 # removes the objects of all files that include one of them.
@@ -99,7 +91,7 @@ for f in $(cd "$src/vm_trace" && find . -mindepth 1); do
     rm -f "$build/obj/libruby-static.a" "$build/obj/miniruby" # make does not see that an object less is linked
 done
 # What a trace says about the Ruby that made it.
-base_h="#define RB_VM_TRACE_BASE \"$base $(printf %.12s "$commit"), vm_trace $version\""
+base_h="#define RB_VM_TRACE_BASE \"$base $(printf %.12s "$commit")$(chosen_fixes | fix_names | sed 's/^/ + /' | tr -d '\n'), vm_trace $version\""
 [ "$base_h" = "$(cat "$src/vm_trace/base_name.h" 2>/dev/null)" ] || { echo "$base_h" > "$src/vm_trace/base_name.h"; headers_changed=yes; }
 # What its build needs.
 base_mk="VM_TRACE_RUSTC_MIN := $rustc_min"

@@ -4,7 +4,7 @@
 # when git rebase --continue has finished.
 . "$(dirname "$0")/common.sh"
 . "$(dirname "$0")/series.sh"
-src=$build/src
+src=$build/src FIXES=
 ref() { own_git -C "$src" rev-parse -q --verify "$1" || :; }
 
 [ -d "$src/.git" ] || die "there is no build/$base/src: make it from the old pin first (make src)"
@@ -12,6 +12,8 @@ ref() { own_git -C "$src" rev-parse -q --verify "$1" || :; }
 dirty=$(own_git -C "$src" status --porcelain --untracked-files=normal)
 [ -z "$dirty" ] || die "build/$base/src has changes that are in no commit:
 $dirty"
+
+no_fixes_in "$src"
 
 if [ "$(ref 'refs/vm-trace/next~1^{tree}')" != "$tree" ] && [ "$(ref 'refs/vm-trace/next^{tree}')" != "$tree" ]; then
     store=$("$top/scripts/source.sh" find)
@@ -30,6 +32,19 @@ own_git -C "$src" update-ref refs/vm-trace/base refs/vm-trace/next
 own_git -C "$src" update-ref refs/vm-trace/made HEAD
 own_git -C "$src" update-ref -d refs/vm-trace/next
 series_id > "$src/.git/vm-trace-series"
+# A fix applies to the pinned source alone. One that conflicts stays as it is: perhaps CRuby has it now.
+for p in $(all_fixes); do
+    rm -rf "$build/fix.tmp"
+    own_git clone --quiet --shared --no-checkout "$src" "$build/fix.tmp"
+    own_git -C "$build/fix.tmp" fetch --quiet origin refs/vm-trace/base
+    own_git -C "$build/fix.tmp" checkout --quiet --detach FETCH_HEAD
+    if own_git -C "$build/fix.tmp" am --quiet --committer-date-is-author-date --keep-cr --3way "$top/$patches/$p" </dev/null >&2; then
+        format_patches "$build/fix.tmp" --stdout -1 > "$top/$patches/$p"
+    else
+        say "rebase-patches: $patches/$p does not apply to the new pin: change it, or remove it if CRuby has that fix now"
+    fi
+    rm -rf "$build/fix.tmp"
+done
 # CRuby's own dependencies are made for edits, not for a change of version.
 rm -rf "$build/obj" "$build/built"
 "$top/scripts/refresh-patches.sh"

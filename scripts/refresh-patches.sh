@@ -1,13 +1,14 @@
 #!/bin/sh
 # Rewrites patches/<base> from the commits that build/<base>/src has on its base. Running it twice
-# changes nothing: nothing depends on the machine, the day or the user's configuration.
+# changes nothing.
 . "$(dirname "$0")/common.sh"
 . "$(dirname "$0")/series.sh"
-src=$build/src
+src=$build/src FIXES=
 [ -d "$src/.git" ] || die "there is no build/$base/src yet: run make src"
 dirty=$(own_git -C "$src" status --porcelain --untracked-files=normal)
 [ -z "$dirty" ] || die "build/$base/src has changes that are in no commit; commit them there first (or drop them):
 $dirty"
+no_fixes_in "$src"
 [ "$(series_id)" = "$(cat "$src/.git/vm-trace-series")" ] || [ -n "${FORCE:-}" ] ||
     die "$patches changed since build/$base/src was made from it, and would be overwritten; revert it, or overwrite it with FORCE=1"
 own_git -C "$src" merge-base --is-ancestor refs/vm-trace/base HEAD || die "HEAD of build/$base/src does not descend from refs/vm-trace/base"
@@ -16,9 +17,7 @@ own_git -C "$src" merge-base --is-ancestor refs/vm-trace/base HEAD || die "HEAD 
 new=$build/patches.tmp
 rm -rf "$new"
 mkdir -p "$new" "$top/$patches"
-own_git -C "$src" format-patch --quiet --output-directory "$new" --zero-commit --no-signature --no-numbered --no-renames \
-    --abbrev=12 --unified=3 --diff-algorithm=histogram --no-ext-diff --no-textconv --no-base --no-thread --no-attach --no-notes \
-    --stat=80 refs/vm-trace/base..HEAD
+format_patches "$src" --output-directory "$new" refs/vm-trace/base..HEAD
 
 # The comment at the top of series stays.
 { [ ! -f "$series" ] || sed -n '/^#/!q;p' "$series"; (cd "$new" && ls | grep '\.patch$' || :); } > "$new/series"

@@ -5,9 +5,49 @@ series_patches() {
     [ ! -f "$series" ] || sed -e 's/#.*//' -e 's/[[:space:]]*$//' -e '/^$/d' "$series"
 }
 
-# A key that changes with the source pin, the order and each patch.
+# Fixes of CRuby's own bugs: patches for the pinned source. Those that $FIXES names are applied, behind
+# the series; "all" names each. One that only another base has is passed over.
+all_fixes() { [ ! -d "$top/$patches/fixes" ] || (cd "$top/$patches" && ls fixes/*.patch 2>/dev/null) || :; }
+chosen_fixes() {
+    all_fixes | while read -r p; do
+        name=${p#fixes/}
+        case ",$(echo "${FIXES:-}" | tr ' ' ,)," in *",${name%.patch},"* | *,all,*) echo "$p" ;; esac
+    done
+}
+check_fixes() { # dies if no base has one of them
+    for name in $(echo "${FIXES:-}" | tr , ' '); do
+        [ "$name" = all ] || [ -f "$top/$patches/fixes/$name.patch" ] || {
+            known=$(cd "$top/patches" && ls -- */fixes/*.patch 2>/dev/null | fix_names | sort -u | paste -s -d ' ')
+            case " $known " in
+            *" $name "*) say "base $base has no fix \"$name\": it is built without" ;;
+            *) die "there is no fix \"$name\" (FIXES, or --with-fixes of ./configure); patches/*/fixes has: ${known:-none}" ;;
+            esac
+        }
+    done
+}
+fix_names() { sed 's,.*/,,; s/\.patch$//'; }
+chosen_patches() { series_patches; chosen_fixes; }
+
+# A key that changes with the source pin, the order and each patch; behind it the names of the fixes.
 series_id() {
-    { echo "$tree"; series_patches; series_patches | while read -r p; do cat "$top/$patches/$p"; done; } | sha256sum | cut -c1-40
+    id=$({ echo "$tree"; chosen_patches; chosen_patches | while read -r p; do cat "$top/$patches/$p"; done; } | sha256sum | cut -c1-40)
+    echo "$id" $(chosen_fixes)
+}
+
+# For what rewrites the series: a source with fixes is no result of it.
+no_fixes_in() { # work-tree
+    case $(cat "$1/.git/vm-trace-series" 2>/dev/null) in
+    *" "*) die "build/$base/src has fixes, which are no part of the series: make src FIXES= BASE=$base takes them out" ;;
+    esac
+}
+
+# Commits as patches: nothing in them depends on the machine, the day or the user's configuration.
+format_patches() { # work-tree option... commits
+    work_tree=$1
+    shift
+    own_git -C "$work_tree" format-patch --quiet --zero-commit --no-signature --no-numbered --no-renames \
+        --abbrev=12 --unified=3 --diff-algorithm=histogram --no-ext-diff --no-textconv --no-base --no-thread --no-attach --no-notes \
+        --stat=80 "$@"
 }
 
 # Makes the work tree $2 from the repository $1 (see source.sh): branch vm_trace at the base.
@@ -42,7 +82,7 @@ series_apply_one() { # work-tree patch
 }
 
 series_apply() { # work-tree
-    series_patches | while read -r p; do
+    chosen_patches | while read -r p; do
         series_apply_one "$1" "$p" ||
             die "$patches/$p does not apply to base $base (git's message is above): restore $patches and bases/$base, or, if the base moved, run make rebase-patches BASE=$base"
     done

@@ -92,7 +92,7 @@ class Project
 
   def env(**more)
     { "HOME" => path("home"), "PATH" => "#{path("bin")}:#{ENV["PATH"]}", "XDG_CACHE_HOME" => nil, "RUBY_SOURCE" => nil,
-      "BASE" => "small", "BASES" => nil, "DEPS" => nil, "CI" => nil, "V" => nil, "FORCE" => nil, **more.transform_keys(&:to_s) }
+      "BASE" => "small", "BASES" => nil, "FIXES" => nil, "DEPS" => nil, "CI" => nil, "V" => nil, "FORCE" => nil, **more.transform_keys(&:to_s) }
   end
 
   # Runs a script of the project. Returns [stdout, stderr, exit status].
@@ -118,20 +118,14 @@ class Project
   end
 
   # A patch as git format-patch writes it. The block edits one of FILES.
-  def patch(name, subject: name, file: "zjit.c")
-    work = path("patch-work")
-    FileUtils.rm_rf(work)
-    git("clone", "-q", ruby, work, in: dir)
-    git("checkout", "-q", commit, in: work)
-    Dir["#{path("project/patches/small")}/*.patch"].sort.each { |other| git("am", "-q", other, in: work) }
-    target = File.join(work, file)
-    FileUtils.mkdir_p(File.dirname(target))
-    File.write(target, yield(File.exist?(target) ? File.read(target) : ""))
-    git("add", "-A", "-f", in: work)
-    git("commit", "-q", "-m", "#{subject}\n\nWhy it is so.", in: work)
-    text = git("format-patch", "--stdout", "-N", "--zero-commit", "HEAD~1", in: work)
-    write("project/patches/small/#{name}.patch", "#{text}\n")
+  def patch(name, subject: name, file: "zjit.c", &edit)
+    make_patch(name, subject, file, Dir["#{path("project/patches/small")}/*.patch"].sort, &edit)
     File.write(path("project/patches/small/series"), "#{name}.patch\n", mode: "a")
+  end
+
+  # Of CRuby: it applies to the pinned source.
+  def fix(name, file: "zjit.c", &edit)
+    make_patch("fixes/#{name}", name, file, [], &edit)
   end
 
   def patch_path(name)
@@ -139,6 +133,21 @@ class Project
   end
 
   private
+
+  def make_patch(name, subject, file, earlier)
+    work = path("patch-work")
+    FileUtils.rm_rf(work)
+    git("clone", "-q", ruby, work, in: dir)
+    git("checkout", "-q", commit, in: work)
+    earlier.each { |other| git("am", "-q", other, in: work) }
+    target = File.join(work, file)
+    FileUtils.mkdir_p(File.dirname(target))
+    File.write(target, yield(File.exist?(target) ? File.read(target) : ""))
+    git("add", "-A", "-f", in: work)
+    git("commit", "-q", "-m", "#{subject}\n\nWhy it is so.", in: work)
+    text = git("format-patch", "--stdout", "-N", "--zero-commit", "HEAD~1", in: work)
+    write("project/patches/small/#{name}.patch", "#{text}\n")
+  end
 
   def make_ruby(files)
     git("init", "-q", "-b", "master", ruby, in: dir)

@@ -39,7 +39,7 @@ class TestBuildRuby < BuildTest
   def build(*options, in_project: "project", **env)
     out, err, status = Open3.capture3(project.env(**env), project.path("#{in_project}/scripts/build-ruby.sh"), *options, stdin_data: "")
     assert_predicate status, :success?, out + err
-    assert_path_exists project.path("#{in_project}/build/small/ruby")
+    assert_path_exists project.path("#{in_project}/build/small/#{"base-" if options.include?("--base")}ruby")
     err
   end
 
@@ -83,6 +83,16 @@ class TestBuildRuby < BuildTest
       change.call
       refute_match(/built before/, build(in_project: another_clone("clone#{i}")), what)
       assert_match(/built before/, build(in_project: another_clone("again#{i}")), what)
+    end
+  end
+
+  def test_a_fix_makes_another_ruby_and_another_base
+    project.fix("one") { |text| text.sub("f17", "fixed") }
+    [[], ["--base"]].each_with_index do |options, i|
+      build(*options)
+      refute_match(/built before/, build(*options, in_project: another_clone("clone#{i}"), FIXES: "one"))
+      assert_match(/built before/, build(*options, in_project: another_clone("again#{i}"), FIXES: "one"))
+      assert_match(/built before/, build(*options, in_project: another_clone("without#{i}")))
     end
   end
 

@@ -38,6 +38,26 @@ class TestMake < BuildTest
     assert_equal "42", tool
   end
 
+  def test_fixes_are_chosen_by_configure_or_for_one_make
+    project.run("source.sh", "cache", BASE: "ruby-4.0", RUBY_SOURCE: project.ruby)
+    project.patch("0001-first") { |text| text.sub("f5", "first") }
+    project.fix("one") { |text| text.sub("f17", "fixed") }
+    project.configure
+    configure = ->(option) { Open3.capture2e(project.env, "./configure", "--silent", option, chdir: project.path("project")) }
+    fixed = -> { assert_make "src"; project.read("project/build/ruby-4.0/src/zjit.c").include?("fixed") }
+    refute fixed.()
+    out, status = configure.("--with-fixes=one,tow")
+    refute_predicate status, :success?
+    assert_includes out, 'there is no fix "tow"; patches/*/fixes has: one'
+    out, status = configure.("--with-fixes=one")
+    assert_predicate status, :success?, out
+    assert fixed.()
+    assert_make "src", "FIXES="
+    refute_includes project.read("project/build/ruby-4.0/src/zjit.c"), "fixed"
+    out, status = make("src", "FIXES=tow")
+    assert_equal [2, true], [status, out.include?('there is no fix "tow" (FIXES, or --with-fixes')], out
+  end
+
   def test_a_second_time_does_nothing
     project.configure
     assert_make "tool"

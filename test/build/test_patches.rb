@@ -167,6 +167,103 @@ class TestPrepare < PatchesTest
   end
 end
 
+class TestFixes < PatchesTest
+  def setup
+    super
+    patch_first
+    project.patch("0002-second") { |text| "int more;\nint and_more;\n#{text}" } # the fixes' lines move
+    project.fix("one") { |text| text.sub("f17", "fixed") }
+    project.fix("two", file: "common.mk") { |text| text.sub("line 9", "fixed") }
+  end
+
+  def prepare(*args, **env)
+    out, err, status = project.run("prepare.sh", *args, **env)
+    assert_equal 0, status, err
+    out + err
+  end
+
+  def base_name = File.read(src("vm_trace/base_name.h"))[/"small [0-9a-f]{12}(.*), vm_trace/, 1]
+
+  def test_without_a_request_none_is_applied
+    prepare
+    assert_equal ["0001-first", "0002-second"], subjects
+    assert_equal "", base_name
+  end
+
+  def test_those_that_are_named_come_behind_the_series_and_into_the_traces
+    { "one" => %w[one], "two,one" => %w[one two], "all" => %w[one two], "two" => %w[two], "" => [] }.each do |names, applied|
+      prepare(FIXES: names)
+      assert_equal ["0001-first", "0002-second", *applied], subjects
+      assert_equal applied.map { |name| " + #{name}" }.join, base_name
+      assert_equal applied.include?("one"), File.read(src("zjit.c")).include?("fixed")
+    end
+  end
+
+  def test_the_unpatched_base_gets_them_alone
+    base_src = project.path("project/build/small/base-src")
+    log = -> { project.git("log", "--format=%s", "refs/vm-trace/base..HEAD", in: base_src) }
+    prepare("--base", FIXES: "one")
+    assert_equal "one", log.()
+    refute_path_exists "#{base_src}/vm_trace"
+    prepare("--base")
+    assert_equal "", log.()
+    assert_equal Project::FILES["zjit.c"], File.read("#{base_src}/zjit.c")
+  end
+
+  # An earlier version of prepare.sh had no fixes and left no such file.
+  def test_an_unpatched_base_of_unknown_state_is_made_again
+    base_src = project.path("project/build/small/base-src")
+    prepare("--base")
+    FileUtils.rm("#{base_src}/.git/vm-trace-series")
+    File.write("#{base_src}/zjit.c", "of unknown state\n")
+    prepare("--base", FIXES: "one")
+    assert_includes File.read("#{base_src}/zjit.c"), "fixed"
+  end
+
+  def test_a_name_that_no_base_has_is_an_error_and_one_of_another_base_a_remark
+    FileUtils.mkdir_p(project.path("project/patches/other/fixes"))
+    FileUtils.mv(project.patch_path("fixes/two"), project.path("project/patches/other/fixes"))
+    _, err, status = project.run("prepare.sh", FIXES: "one thre")
+    assert_equal 1, status
+    assert_includes err, 'there is no fix "thre" (FIXES, or --with-fixes of ./configure); patches/*/fixes has: one two'
+    assert_includes prepare(FIXES: "one two"), 'base small has no fix "two": it is built without'
+    assert_equal %w[0001-first 0002-second one], subjects
+  end
+
+  def test_a_fix_that_changed_is_applied_again
+    prepare(FIXES: "one")
+    edit_patch("fixes/one") { |text| text.sub("+int fixed", "+int mended") }
+    prepare(FIXES: "one")
+    assert_includes File.read(src("zjit.c")), "mended"
+  end
+
+  def test_the_series_is_not_rewritten_with_a_fix_in_it
+    prepare(FIXES: "one")
+    before = Dir.children(project.path("project/patches/small")).sort
+    %w[refresh-patches.sh rebase-patches.sh].product(["", "one"], ["", "1"]) do |script, names, force|
+      _, err, status = project.run(script, FIXES: names, FORCE: force)
+      assert_equal 1, status, script
+      assert_includes err, "has fixes, which are no part of the series: make src FIXES= BASE=small takes them out"
+    end
+    prepare
+    _, err, status = refresh(FIXES: "one") # the source has none
+    assert_equal 0, status, err
+    assert_equal before.grep_v(/patch/), Dir.children(project.path("project/patches/small")).sort.grep_v(/patch/)
+    prepare
+    assert_equal ["0001-first", "0002-second"], subjects
+  end
+
+  def test_a_patch_file_has_the_fixes_that_are_asked_for
+    project.run("prepare.sh")
+    { "" => false, "one" => true }.each do |names, fixed|
+      out, err, status = project.run("patch-file.sh", "small", FIXES: names)
+      assert_equal 0, status, out + err
+      text = File.read(Dir[project.path("project/build/*.patch")].first)
+      assert_equal [fixed, fixed], [text.include?("+int fixed"), text.include?("\nWith fixes of Ruby's own bugs: one\n")]
+    end
+  end
+end
+
 class TestCheckPatches < PatchesTest
   def assert_fault(pattern, **env)
     out, err, status = check(**env)
@@ -191,6 +288,54 @@ class TestCheckPatches < PatchesTest
     assert_equal 0, status, out
     assert_match(/^ok - 0001-first.patch has From/, out)
     assert_match(/^skip - 0001-first.patch applies/, out)
+  end
+
+  def test_fixes_apply_alone_and_behind_the_series
+    project.patch("0001-first") { |text| "int more;\n#{text}" }
+    project.fix("one") { |text| text.sub("f17", "fixed") }
+    project.fix("two") { |text| text.sub("f5", "fixed") }
+    out, err, status = check
+    assert_equal 0, status, out + err
+    refute_match(/^not ok/, out)
+    %w[one two].each do |name|
+      assert_match(/^ok - fixes\/#{name}.patch has From/, out)
+      assert_match(/^ok - fixes\/#{name}.patch applies to base small where it says/, out)
+      assert_match(/^ok - fixes\/#{name}.patch applies behind the series/, out)
+    end
+  end
+
+  def test_fix_that_needs_the_series
+    patch_first
+    patch_second
+    FileUtils.mkdir_p(project.path("project/patches/small/fixes"))
+    project.patch("0003-on-first") { |text| text.sub("first", "again") }
+    project.write("project/patches/small/series", "0001-first.patch\n0002-second.patch\n")
+    FileUtils.mv(project.patch_path("0003-on-first"), project.patch_path("fixes/one"))
+    assert_fault(/^not ok - fixes\/one.patch applies to base small/)
+  end
+
+  def test_fix_that_conflicts_with_the_series
+    project.fix("one") { |text| text.sub("f10", "fixed") }
+    patch_first
+    assert_fault(/^not ok - fixes\/one.patch applies behind the series/)
+  end
+
+  def test_fix_without_a_text
+    patch_first
+    project.fix("one") { |text| text.sub("f17", "fixed") }
+    edit_patch("fixes/one") { |text| text.sub("Why it is so.\n", "") }
+    assert_fault(/no text that says why/)
+  end
+
+  def test_fix_with_a_name_that_cannot_be_asked_for
+    patch_first
+    project.fix("one") { |text| text.sub("f17", "fixed") }
+    %w[all One two,three note.txt].each do |name|
+      name += ".patch" unless name.include?(".")
+      FileUtils.cp(project.patch_path("fixes/one"), project.path("project/patches/small/fixes/#{name}"))
+      assert_fault(/^not ok - patches\/small\/fixes holds only patches.*\n    fixes\/#{name}/)
+      FileUtils.rm(project.path("project/patches/small/fixes/#{name}"))
+    end
   end
 
   def test_empty_series
@@ -384,6 +529,24 @@ class TestRebasePatches < PatchesTest
     assert_prepared
     assert_includes File.read(src("zjit.c")), "and_more"
     assert_includes File.read(src("zjit.c")), "first"
+  end
+
+  def test_fixes_move_too_and_one_that_conflicts_is_named
+    patch_first
+    project.fix("one") { |text| text.sub("f17", "fixed") }
+    project.fix("two", file: "common.mk") { |text| text.sub("line 9", "fixed") }
+    assert_prepared
+    two = File.read(project.patch_path("fixes/two"))
+    project.write("ruby/common.mk", project.read("ruby/common.mk").sub("line 9", "mended by CRuby"))
+    new_pin("zjit.c") { |text| "int more;\n#{text}" }
+    out, err, status = rebase
+    assert_equal 0, status, out + err
+    assert_includes err, "patches/small/fixes/two.patch does not apply to the new pin: change it, or remove it"
+    assert_equal two, File.read(project.patch_path("fixes/two"))
+    FileUtils.rm(project.patch_path("fixes/two"))
+    out, err, status = check
+    assert_equal 0, status, out + err
+    assert_match(/^ok - fixes\/one.patch applies to base small where it says/, out)
   end
 
   def test_a_copy_of_a_base_moves_and_the_base_stays

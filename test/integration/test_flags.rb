@@ -248,7 +248,7 @@ class TestFlags < Integration::Test
     assert_equal jit("ZJIT"), settings["jit"]
     assert_equal result.pid, settings["pid"]
     assert_includes settings["command"], jit(" --zjit-trace-exits script.rb")
-    assert_match(/\A#{BASE} [0-9a-f]{12}, vm_trace \d+\.\d+\z/, settings["base"])
+    assert_match(/\A#{BASE} [0-9a-f]{12}( \+ [a-z0-9-]+)*, vm_trace \d+\.\d+\z/, settings["base"])
   end
 
   def test_a_late_flag_wins_over_an_early_one
