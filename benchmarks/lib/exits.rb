@@ -46,6 +46,7 @@ module Bench
       return {} unless side.jit
       Dir.mktmpdir("vm-trace-bench") do |folder|
         trace = "#{folder}/exits.fxt"
+        next of_iterations(side, workload, trace) if workload.tracing(trace, "exits")
         exits, file = FLAGS.fetch(side.jit)
         if side.takes?(exits, "#{file}=#{folder}/try.fxt")
           side.run_unmeasured(workload, timeout: @timeout,
@@ -67,6 +68,16 @@ module Bench
         .sort_by { |reason, method, a, b| [-(b - a).abs, -[a, b].max, reason, method] }
     end
 
+    # Rows of the answer, as texts.
+    def self.query(tool, trace, sql)
+      out = IO.popen([tool, "query", trace, sql], err: File::NULL, &:read)
+      # 1: the trace has faults or is cut, and what could be read was used
+      raise Failed, "#{tool} cannot read the trace (status #{$?.exitstatus})" unless [0, 1].include?($?.exitstatus)
+      CSV.parse(out).drop(1)
+    rescue SystemCallError => e
+      raise Failed, "#{tool}: #{e.message} (make tool builds it)"
+    end
+
     def self.table(rows, limit: 20)
       return "    no exits on either side\n" if rows.empty?
       cells = rows.first(limit).map { |_, _, a, b| [Table.number(a), Table.number(b), change(a, b)] }
@@ -86,6 +97,13 @@ module Bench
 
     private
 
+    # Without warm-up.
+    def of_iterations(side, workload, trace)
+      raise Failed, "#{side} has no tracer that starts after the warm-up" unless side.can?("RubyVM::Trace.start")
+      side.run_unmeasured(workload, timeout: @timeout, env: workload.tracing(trace, "exits:rate=#{RATE}"))
+      count(trace, COUNTERS)
+    end
+
     # The unpatched base always writes to the same path, and its rate N means one in N+1.
     def base_trace(side, workload, trace)
       flags = ["--zjit-trace-exits", "--zjit-trace-exits-sample-rate=#{RATE - 1}"]
@@ -100,15 +118,9 @@ module Bench
     end
 
     def count(trace, sql)
-      out = IO.popen([@tool, "query", trace, sql], err: File::NULL, &:read)
-      # 1: the trace has faults or is cut, and what could be read was used
-      raise Failed, "#{@tool} cannot read the trace (status #{$?.exitstatus})" unless [0, 1].include?($?.exitstatus)
-      rows = CSV.parse(out).drop(1)
-      rows.each_with_object(Hash.new(0)) do |(reason, place, n), counts|
+      Exits.query(@tool, trace, sql).each_with_object(Hash.new(0)) do |(reason, place, n), counts|
         counts[[reason, method_of(place)]] += n.to_i
       end.then { |counts| Hash[counts] }
-    rescue SystemCallError => e
-      raise Failed, "#{@tool}: #{e.message} (make tool builds it)"
     end
 
     # "Owner#method (path:line)" without path and line, which the base does not record and an edit

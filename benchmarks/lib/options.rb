@@ -62,6 +62,9 @@ module Bench
         o.on("--threshold PERCENT", Float, "slower by more than this makes the exit status 1 (default 2)") { |p| options[:threshold] = p }
         o.on("--confidence PERCENT", Float, "of all verdicts together (default 99)") { |p| options[:confidence] = p }
         o.on("--seed N", Integer, "of the bootstrap (default 1)") { |n| options[:seed] = n }
+        o.on("--ruby-bench DIR", "the WORKLOADs are benchmarks of this clone of ruby-bench (default: all)") do |folder|
+          options[:ruby_bench] = folder
+        end
         o.on("--trace", "also record the exits of both sides, and set them side by side") { options[:trace] = true }
         o.on("--warm-up[=N]", Integer, "also show how both get to their speed: N iterations (default 100)") do |n|
           options[:warm_up] = n || 100

@@ -18,6 +18,12 @@ module Bench
     def command
       [path, *arguments]
     end
+
+    # Before its first run on a side. Raises NotRun.
+    def set_up(_side); end
+
+    # nil: it cannot trace itself, so flags trace the whole process.
+    def tracing(_file, _streams); end
   end
 
   # seconds: median of the iterations, or of the whole process; cpu_seconds: the same of the
@@ -53,9 +59,9 @@ module Bench
 
     # Runs one process to its end. Raises Failed with its output if it fails. A block gets the pid
     # after the start.
-    def run(workload, timeout: nil, flags: [], &block)
+    def run(workload, timeout: nil, flags: [], env: {}, &block)
       before = children_cpu
-      text, seconds = reported(workload, timeout, flags, {}, &block)
+      text, seconds = reported(workload, timeout, flags, env, &block)
       measure(text, seconds, children_cpu - before)
     end
 
@@ -72,23 +78,35 @@ module Bench
     end
 
     # The same without measuring, for the files of a process. The block gets its pid.
-    def run_unmeasured(workload, timeout: nil, flags: [], &block)
-      process([*@command, *flags, *workload.command], timeout, { "VM_TRACE_BENCH" => File::NULL }, &block)
+    def run_unmeasured(workload, timeout: nil, flags: [], env: {}, &block)
+      process([*@command, *flags, *workload.command], timeout, { "VM_TRACE_BENCH" => File::NULL, **env }, &block)
+    end
+
+    # Runs it with this environment, for a workload that sets itself up. Raises NotRun or Failed.
+    def run_to_set_up(workload, env, timeout:)
+      reported_by([*@command, *workload.command], timeout, env)
     end
 
     # Whether it takes these flags.
-    def takes?(*flags)
-      system(*@command, *flags, "-e", "", in: File::NULL, out: File::NULL, err: File::NULL) == true
+    def takes?(*flags, program: "")
+      system(*@command, *flags, "-e", program, in: File::NULL, out: File::NULL, err: File::NULL) == true
     end
+
+    # Whether it has this method.
+    def can?(method) = takes?(program: "exit !!defined?(#{method})")
 
     private
 
     # What the process reported, by inside.rb's protocol, and how long it ran. Raises NotRun if it reports
     # that.
     def reported(workload, timeout, flags, env, program = [], &block)
+      workload.set_up(self)
+      reported_by([*program, *@command, *flags, "-r", INSIDE, *workload.command], timeout, env, &block)
+    end
+
+    def reported_by(command, timeout, env, &block)
       report = Tempfile.new("vm-trace-bench")
-      seconds = process([*program, *@command, *flags, "-r", INSIDE, *workload.command], timeout,
-                        { "VM_TRACE_BENCH" => report.path, **env }, &block)
+      seconds = process(command, timeout, { "VM_TRACE_BENCH" => report.path, **env }, &block)
       text = report.read
       text[/^not_run (.+)/, 1]&.then { |why| raise NotRun, why }
       [text, seconds]
@@ -151,7 +169,7 @@ module Bench
       said = File.read(errors.path).scrub.lines.map(&:strip)
       # Ruby's own message is the first line that names a file and an error; otherwise the last line
       # helps most.
-      line = said.find { |text| text =~ /\A\S+:\d+:.*\(\w+\)\z|\[BUG\]|panicked/ } || said.reject(&:empty?).last
+      line = said.find { |text| text =~ /\A\S+:\d+:.*\([\w:]+\)\z|\[BUG\]|panicked/ } || said.reject(&:empty?).last
       how = status.signaled? ? "killed by signal #{status.termsig}" : "status #{status.exitstatus}"
       line ? "#{how}: #{line}" : how
     end
