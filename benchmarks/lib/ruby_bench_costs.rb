@@ -30,16 +30,19 @@ module Bench
         row.merge(measured(values), "lost_share" => lost / values.fetch("wall_#{@rounds - 1}_#{KINDS.size}"))
       end
     rescue NotRun => e
-      row.merge("fault" => e.message)
+      row.merge("fault" => e.message.delete_prefix("#{side.name}: "))
     rescue Failed => e
       row.merge("fault" => e.message, "failed" => true)
     end
 
+    # One row for each benchmark and Ruby, the last that there is, by benchmark.
     def self.table(rows)
+      rows = rows.to_h { |row| [row.values_at("benchmark", "ruby"), row] }.values.group_by { |row| row["benchmark"] }.values.flatten
       head = ["benchmark", "Ruby", "an iteration", "exits in it", "lost time", *KINDS.keys.first(3), "bytes, K=1", "bytes, `default`"]
       faults = rows.select { |row| row["fault"] }
       lines = [head, head.map { "---" }, *(rows - faults).map { |row| cells(row) }].map { |cells| "| #{cells.join(" | ")} |" }
-      [*lines, "", *faults.map { |row| "- #{row["benchmark"]}, #{ruby(row)}: #{row["fault"]}" }]
+      faults = faults.group_by { |row| row.values_at("benchmark", "fault") }
+      [*lines, "", *faults.map { |(name, fault), list| "- `#{name}` (#{list.map { |row| ruby(row) }.join(", ")}): #{fault}" }]
     end
 
     def self.cells(row)

@@ -166,7 +166,7 @@ class TestRubyBench < BenchTest
     row = JSON.parse(File.readlines(path("rows")).first)
     assert_equal ["small", 2, 42, 2, File.size(FIXTURE)], [row["benchmark"], row["rounds"], *row["K=97"].values_at("exits", "lost", "bytes")]
     assert_match(/^\| `small` \| 4\.1 ZJIT \| \d+ ms \| 42 \| \d+\.\d % \| \d+\.\d\d \(/, out)
-    assert_match(/^- broken, 4\.1 ZJIT: .*it cannot be set up: .*Could not find it for this Ruby$/, out)
+    assert_match(/^- `broken` \(4\.1 ZJIT\): it cannot be set up: .*Could not find it for this Ruby$/, out)
     again, = costs("--table", path("rows"))
     assert_equal out, again
   end
@@ -180,11 +180,24 @@ class TestRubyBench < BenchTest
     assert_equal [2.0, 1.0, 3.0], costs.send(:measured, values)["K=1"]["ratio"]
   end
 
+  def test_the_table_has_the_last_row_of_each_benchmark_and_ruby_side_by_side
+    row = ->(name, ruby, fault) { { "benchmark" => name, "ruby" => "ruby #{ruby}.5 +YJIT", "fault" => fault } }
+    rows = [row.("a", "4.0", "old"), row.("b", "4.0", "none"), row.("a", "4.1", "new"), row.("a", "4.0", "new")]
+    assert_equal ["- `a` (4.0 YJIT, 4.1 YJIT): new", "- `b` (4.0 YJIT): none"], Bench::RubyBenchCosts.table(rows).last(2)
+  end
+
+  # Bundler ends with this, far behind what the extension's compiler said.
+  def test_an_extension_that_cannot_be_built_is_named
+    write("bin/bundle", "#!/bin/sh\necho Gem::Ext::BuildError: ERROR: Failed; echo An error occurred while installing x, and Bundler\necho cannot continue.; exit 1\n")
+    out, = compare_bench("--", "large", status: 4)
+    assert_includes out, "bundle install: An error occurred while installing x, and Bundler cannot continue.\n"
+  end
+
   def test_a_benchmark_that_measures_nothing_has_failed
     write("bench/benchmarks/small.rb", "require_relative '../harness/loader'\n")
     out, _, status = costs(path("bench"), tracing_side, "-n", "2", "--", "small")
     assert_equal 3, status
-    assert_match(/^- small, 4\.1 ZJIT: it ended well, but measured nothing$/, out)
+    assert_match(/^- `small` \(4\.1 ZJIT\): it ended well, but measured nothing$/, out)
   end
 
   # Seen: Bundler executed the script again, with the version of the lock file and without the flags.
@@ -198,6 +211,6 @@ class TestRubyBench < BenchTest
   def test_a_benchmark_that_fails_has_status_3_and_no_figures
     out, _, status = costs(path("bench"), tracing_side, "-n", "2", "--", "failing")
     assert_equal 3, status
-    assert_match(/^- failing, 4\.1 ZJIT: status 1: .*of the iteration/, out)
+    assert_match(/^- `failing` \(4\.1 ZJIT\): status 1: .*of the iteration/, out)
   end
 end

@@ -86,11 +86,11 @@ module VMTraceHarness
       REPORT ? File.open(REPORT, "a") { |file| file.puts("#{name} #{value}") } : puts("#{name} #{value}")
     end
 
-    # What most tells of the output of bundler or another program: its first error and the line behind it, else
-    # its last line.
+    # What most tells of the output of bundler or another program, and the line behind it.
     def why(out)
       lines = out.scrub.lines.map(&:strip).reject { |line| line.empty? || line.start_with?("Retrying") }
-      at = lines.index { |line| line.match?(/error|could not|cannot|fatal|failed|incompatible/i) } || lines.size - 1
+      telling = [/^An error occurred/, /error|could not|cannot|fatal|failed|incompatible/i]
+      at = telling.filter_map { |text| lines.index { |line| line.match?(text) } }.first || -1
       lines.empty? ? "it prints nothing" : lines[at, 2].join(" ")[0, 300]
     end
   end
