@@ -13,7 +13,8 @@ module Bench
     STREAMS = { "default" => "default", "K=97" => "exits:rate=97", "K=1" => "exits:rate=1" }.freeze
     PHASES = { "boot" => "start", "first_requests" => "first #{FIRST_REQUESTS} requests",
                "warm_requests" => "#{WARM_REQUESTS} further requests" }.freeze
-    MOST = { %w[default boot] => 1.05, %w[default first_requests] => 1.05, %w[default warm_requests] => 1.02, %w[K=1 warm_requests] => 1.15 }.freeze
+    MOST = { %w[default boot] => 1.05, %w[default first_requests] => 1.05, %w[default warm_requests] => 1.02,
+             %w[K=1 warm_requests] => 1.15 }.freeze
     TRACE = "rails.fxt"
 
     private
@@ -31,7 +32,8 @@ module Bench
 
     def in_environment_of(folder, gems)
       before = ENV.to_h
-      ENV.update("PATH" => "#{File.dirname(File.realpath(@ours.command[0]))}:#{ENV["PATH"]}", "BUNDLE_GEMFILE" => "#{folder}/Gemfile",
+      ENV.update("PATH" => "#{File.dirname(File.realpath(@ours.command[0]))}:#{ENV["PATH"]}",
+                 "BUNDLE_GEMFILE" => "#{folder}/Gemfile",
                  "BUNDLE_PATH" => gems, "BUNDLE_USER_HOME" => "#{gems}/bundle", "BUNDLE_IGNORE_CONFIG" => "1",
                  "BUNDLE_FROZEN" => "true", "BUNDLE_VERSION" => "system", "RAILS_ENV" => "production", "LATE_YJIT" => "0")
       %w[RUBYOPT RUBYLIB RUBY_VM_TRACE].each { |name| ENV.delete(name) }

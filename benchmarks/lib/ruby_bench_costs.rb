@@ -37,8 +37,10 @@ module Bench
 
     # One row for each benchmark and Ruby, the last that there is, by benchmark.
     def self.table(rows)
-      rows = rows.to_h { |row| [row.values_at("benchmark", "ruby"), row] }.values.group_by { |row| row["benchmark"] }.values.flatten
-      head = ["benchmark", "Ruby", "an iteration", "exits in it", "lost time", *KINDS.keys.first(3), "bytes, K=1", "bytes, `default`"]
+      rows = rows.to_h { |row| [row.values_at("benchmark", "ruby"), row] }.values
+                 .group_by { |row| row["benchmark"] }.values.flatten
+      head = ["benchmark", "Ruby", "an iteration", "exits in it", "lost time", *KINDS.keys.first(3), "bytes, K=1",
+              "bytes, `default`"]
       faults = rows.select { |row| row["fault"] }
       lines = [head, head.map { "---" }, *(rows - faults).map { |row| cells(row) }].map { |cells| "| #{cells.join(" | ")} |" }
       faults = faults.group_by { |row| row.values_at("benchmark", "fault") }

@@ -25,7 +25,9 @@ end
 
 boot = cpu.call
 ActiveRecord::Base.transaction do
-  12.times { |i| Note.new(title: "Note #{i}", body: "some & more words " * (i % 9)).tap { |note| note.tags.build(name: "a") }.save! }
+  12.times do |i|
+    Note.new(title: "Note #{i}", body: "some & more words " * (i % 9)).tap { |note| note.tags.build(name: "a") }.save!
+  end
 end
 { "boot" => boot, "first_requests" => ask.call(first), "warm_requests" => ask.call(warm) }.each do |name, seconds|
   VMTraceBench::REPORT ? VMTraceBench.report(name, seconds) : puts("#{name} #{seconds}")

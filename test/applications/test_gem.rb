@@ -15,7 +15,9 @@ class TestGem < Applications::Test
     dir
   end
 
-  def trace_of(outcome, pid = nil) = Trace.new(outcome.traces.find { |trace| pid.nil? || trace["path"].include?(pid.to_s) }["path"])
+  def trace_of(outcome, pid = nil)
+    Trace.new(outcome.traces.find { |trace| pid.nil? || trace["path"].include?(pid.to_s) }["path"])
+  end
 
   # What only the source of the application names is in the trace, in spite of what requests bring.
   each_jit "requests" do |jit|

@@ -82,7 +82,9 @@ class TestRails < Applications::Test
   end
 
   def start(**options) = "config.vm_trace.start = #{{ markers: true, exits: false, file: "traces/%p.fxt", **options }}"
-  def traces_of(served, dir) = check_traces(Dir[File.join(dir, "traces/*.fxt")], exits: [served.status.pid]).map { |report| Trace.new(report["path"]) }
+  def traces_of(served, dir)
+    check_traces(Dir[File.join(dir, "traces/*.fxt")], exits: [served.status.pid]).map { |report| Trace.new(report["path"]) }
+  end
 
   each_jit("with_gem", jits: [*JITS.keys, "late"]) do |jit|
     plain = serve_rails(rails, jit) { |server| ask(server.port, WRITES + INVALID + SECRETS + READS) }
@@ -96,11 +98,13 @@ class TestRails < Applications::Test
 
     requests = spans.select { |name,| name == "request" }.last(served.answers.size)
     assert_equal served.answers.map { |_, _, status| status }, requests.map { |_, args,| args["status"] }
-    assert_equal ["NotesController#index", nil, "NotesController#broken"], requests.last(READS.size).values_at(0, 5, 6).map { |_, args,| args["endpoint"] }
+    assert_equal ["NotesController#index", nil, "NotesController#broken"],
+                 requests.last(READS.size).values_at(0, 5, 6).map { |_, args,| args["endpoint"] }
     assert_equal requests.size, requests.map { |_, args,| args.fetch("request_id") }.uniq.size
     shown = spans.find { |name, args,| name == "NotesController#show" && args["status"] == 404 }
     refute_nil shown
-    assert_equal({ "status" => 500, "error" => "ArgumentError" }, spans.find { |name,| name == "NotesController#broken" }[1].slice("status", "error"))
+    assert_equal({ "status" => 500, "error" => "ArgumentError" },
+                 spans.find { |name,| name == "NotesController#broken" }[1].slice("status", "error"))
 
     within = spans.select { |_, _, around| around.include?("NotesController#index") }
     load = within.find { |name,| name == "Note Load" }

@@ -3,7 +3,8 @@
 require_relative "bench_helper"
 
 class TestRailsRows < BenchTest
-  MET = { default: { boot: 1.05, first_requests: 1.05, warm_requests: 1.02 }, every: { boot: 2, first_requests: 2, warm_requests: 1.15 } }.freeze
+  MET = { default: { boot: 1.05, first_requests: 1.05, warm_requests: 1.02 },
+          every: { boot: 2, first_requests: 2, warm_requests: 1.15 } }.freeze
 
   def lines(figures) = figures.map { |key, value| "#{key} #{value}\\n" }.join
 

@@ -63,7 +63,8 @@ class TestRubyBench < BenchTest
 
   # Real times decide whether something is slower, so only failures (3) are no result.
   def compare_bench(*arguments, status: [0, 1, 4])
-    assert_compare(status, side("a"), side("b"), "-n", "2", "--json", path("out.json"), "--ruby-bench", path("bench"), *arguments, env: @env)
+    assert_compare(status, side("a"), side("b"), "-n", "2", "--json", path("out.json"), "--ruby-bench", path("bench"),
+                   *arguments, env: @env)
   end
 
   def entries = JSON.parse(File.read(path("out.json")))["workloads"].to_h { |entry| [entry["name"], entry] }
@@ -74,7 +75,8 @@ class TestRubyBench < BenchTest
 
   def test_each_process_warms_up_and_times_as_many_iterations_as_ruby_bench_says
     out, = compare_bench("--", "large", "small")
-    assert_equal [[true, 2], [true, 2]], entries.values_at("large", "small").map { |entry| [entry["in_process"], entry["baseline_seconds"].size] }
+    assert_equal [[true, 2], [true, 2]],
+                 entries.values_at("large", "small").map { |entry| [entry["in_process"], entry["baseline_seconds"].size] }
     assert_equal 2 * 2 * 3 * (2 + 3), log.size, "two benchmarks, two sides, one run that does not count and two that do"
     assert_match(/^large .*\d [mu]s/, out)
   end
@@ -127,7 +129,8 @@ class TestRubyBench < BenchTest
   end
 
   def run_alone(ruby, **env)
-    Open3.capture2e({ **@env, **env.transform_keys(&:to_s) }, ruby, "-I", RubyBenchFolder::HARNESS, path("bench/benchmarks/large/benchmark.rb"), chdir: dir)
+    Open3.capture2e({ **@env, **env.transform_keys(&:to_s) }, ruby, "-I", RubyBenchFolder::HARNESS,
+                    path("bench/benchmarks/large/benchmark.rb"), chdir: dir)
   end
 
   def test_alone_the_harness_leaves_a_trace_with_the_name_of_the_benchmark
@@ -164,7 +167,8 @@ class TestRubyBench < BenchTest
     turned = [*%w[states default exits:rate=97 exits:rate=1].flat_map(&traced)]
     assert_equal ["iteration"] * 2 + round + ["iteration"] + turned, lines
     row = JSON.parse(File.readlines(path("rows")).first)
-    assert_equal ["small", 2, 42, 2, File.size(FIXTURE)], [row["benchmark"], row["rounds"], *row["K=97"].values_at("exits", "lost", "bytes")]
+    assert_equal ["small", 2, 42, 2, File.size(FIXTURE)],
+                 [row["benchmark"], row["rounds"], *row["K=97"].values_at("exits", "lost", "bytes")]
     assert_match(/^\| `small` \| 4\.1 ZJIT \| \d+ ms \| 42 \| \d+\.\d % \| \d+\.\d\d \(/, out)
     assert_match(/^- `broken` \(4\.1 ZJIT\): it cannot be set up: .*Could not find it for this Ruby$/, out)
     again, = costs("--table", path("rows"))
@@ -174,7 +178,9 @@ class TestRubyBench < BenchTest
   def test_ratios_are_those_of_a_round
     costs = Bench::RubyBenchCosts.new(rounds: 3, timeout: 1)
     values = Hash.new(0.0)
-    [[1.0, 2.0], [2.0, 2.0], [4.0, 12.0]].each_with_index { |(untraced, traced), round| values.merge!("cpu_#{round}_0" => untraced, "cpu_#{round}_1" => traced) }
+    [[1.0, 2.0], [2.0, 2.0], [4.0, 12.0]].each_with_index do |(untraced, traced), round|
+      values.merge!("cpu_#{round}_0" => untraced, "cpu_#{round}_1" => traced)
+    end
     values.default = nil
     3.times { |round| (1..4).each { |kind| %w[cpu exits bytes lost].each { |key| values["#{key}_#{round}_#{kind}"] ||= 1.0 } } }
     assert_equal [2.0, 1.0, 3.0], costs.send(:measured, values)["K=1"]["ratio"]

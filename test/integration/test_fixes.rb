@@ -63,7 +63,8 @@ class TestFixes < Integration::Test
         "#{BUILD}/#{BASE_RUBY}" => fixed?(BUILD, "base-src") }.each do |ruby, fixed|
         next unless File.executable?(ruby)
         source = "#{build}/base-src"
-        result = run_in(scratch_dir, "-I#{source}/tool/lib", "#{source}/test/runner.rb", "--ruby=#{ruby}", *Dir["#{source}/test/ruby/#{FIX.tests}"],
+        result = run_in(scratch_dir, "-I#{source}/tool/lib", "#{source}/test/runner.rb", "--ruby=#{ruby}",
+                        *Dir["#{source}/test/ruby/#{FIX.tests}"],
                         "-n", "/#{FIX.test_name}/", command: [ruby])
         failures = result.out[/^\d+ tests, \d+ assertions, (\d) failures, 0 errors, 0 skips/, 1]
         assert_equal [fixed, fixed ? "0" : "1"], [result.status.success?, failures], result.out

@@ -11,7 +11,8 @@ class TestRubyBench < Integration::Test
   def run_benchmark(code, **env)
     dir = scratch_dir
     RubyBenchFolder.make(dir, "work/benchmark.rb" => jit(code))
-    result = run_in(dir, jit("--zjit"), jit("--zjit-call-threshold=2"), "-I", RubyBenchFolder::HARNESS, "benchmarks/work/benchmark.rb",
+    result = run_in(dir, jit("--zjit"), jit("--zjit-call-threshold=2"), "-I", RubyBenchFolder::HARNESS,
+                    "benchmarks/work/benchmark.rb",
                     env: ITERATIONS.merge("VM_TRACE_STREAMS" => "exits:rate=1", **env))
     assert_predicate result.status, :success?, result.err
     validate_all(result)

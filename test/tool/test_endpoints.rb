@@ -49,7 +49,8 @@ class TestEndpoints < Minitest::Test
     assert_equal %w[Notes#show Notes#index Count cleanup], times.keys
     assert_equal [[1, 1, 100 * MS], [2, nil, 40 * MS], [1, 1, 30 * MS], [1, nil, 10 * MS]],
                  times.values.map { |row| row.values_at("count", "failed", "total_ns") }
-    assert_equal [30 * MS, 10 * MS], [times["Notes#index"]["longest_ns"], times["Notes#index"]["median_ns"]].map { |ns| (ns / MS) * MS }
+    assert_equal [30 * MS, 10 * MS],
+                 times["Notes#index"].values_at("longest_ns", "median_ns").map { |ns| (ns / MS) * MS }
     text = with_file(trace) { |path| tool("report", "--endpoints", path).out }
     assert_match(/^Requests and jobs by endpoint: 5, which took 180 ms; 1 had not ended$/, text)
     spent = rows(report, "endpoint_costs")
@@ -74,7 +75,8 @@ class TestEndpoints < Minitest::Test
 
   def test_filters
     report = endpoints(trace, "--since=50ms", "--until=165ms")
-    assert_equal({ "Notes#show" => 1, "Count" => 1, "Notes#index" => 1 }, rows(report, "endpoints").transform_values { |row| row["count"] })
+    assert_equal({ "Notes#show" => 1, "Count" => 1, "Notes#index" => 1 },
+                 rows(report, "endpoints").transform_values { |row| row["count"] })
     assert_empty endpoints(trace, "--thread=main")["endpoints"]["rows"]
     with_file(trace) do |path|
       assert_equal [2, "vm-trace: report: --endpoints: --reason and --method choose exits, not requests\n"],
@@ -86,7 +88,8 @@ class TestEndpoints < Minitest::Test
 
   def test_rows_that_are_not_shown_are_summed_up
     report = endpoints(trace, "--top=1")
-    assert_equal [3, 4, 1, 80 * MS], [report["endpoints"]["more_rows"], *report["endpoints"]["more"].values_at("count", "failed", "total_ns")]
+    endpoints = report["endpoints"]
+    assert_equal [3, 4, 1, 80 * MS], [endpoints["more_rows"], *endpoints["more"].values_at("count", "failed", "total_ns")]
     assert_equal [3, 74 * MS], [report["endpoint_costs"]["more_rows"], report["endpoint_costs"]["more"]["ran_ns"]]
   end
 
@@ -149,7 +152,9 @@ class TestEndpoints < Minitest::Test
     end.build.bytes
     report = endpoints(bytes, "--top=100")
     costs, slowest = rows(report, "endpoint_costs"), rows(report, "endpoint_slowest")
-    found = rows(report, "endpoints").to_h { |name, row| [name, [row["total_ns"] / MS, costs[name]["exits"], costs[name]["waited_ns"] / MS, slowest[name]["took_ns"] / MS]] }
+    found = rows(report, "endpoints").to_h do |name, row|
+      [name, [row["total_ns"] / MS, costs[name]["exits"], costs[name]["waited_ns"] / MS, slowest[name]["took_ns"] / MS]]
+    end
     assert_equal seen.sort.to_h, found.sort.to_h
   end
 end

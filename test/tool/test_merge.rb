@@ -175,7 +175,8 @@ class TestMerge < Minitest::Test
   def test_a_process_in_two_files_is_said
     with_files(OurTrace.new.build, OurTrace.new.build) do |*files|
       merge(*files) do |_, result|
-        assert_equal "vm-trace: #{files[1]}: process 42 is also in an earlier file: Perfetto shows the two as one process\n", result.err
+        assert_equal "vm-trace: #{files[1]}: process 42 is also in an earlier file: Perfetto shows the two as one process\n",
+                     result.err
         assert_equal 0, result.status
       end
     end

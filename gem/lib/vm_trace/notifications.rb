@@ -72,11 +72,14 @@ module VmTrace
       end,
       cache: %w[read read_multi write write_multi increment decrement delete delete_multi delete_matched exist? generate fetch_hit
                 prune cleanup].to_h do |what|
-        ["cache_#{what}.active_support", kind(->(_) { "cache #{what}" }, begun: ->(payload) { { store: payload[:store] } }, ended: HIT)]
+        ["cache_#{what}.active_support",
+         kind(->(_) { "cache #{what}" }, begun: ->(payload) { { store: payload[:store] } }, ended: HIT)]
       end,
       jobs: {
         "perform.active_job" =>
-          kind(method(:job), begun: ->(payload) { { endpoint: job(payload), attempt: payload[:job].executions + 1, **job_begun(payload) } }),
+          kind(method(:job), begun: lambda do |payload|
+            { endpoint: job(payload), attempt: payload[:job].executions + 1, **job_begun(payload) }
+          end),
         **{ "enqueue" => "enqueue", "enqueue_at" => "enqueue", "enqueue_retry" => "retry", "discard" => "discard" }.to_h do |name, verb|
           ["#{name}.active_job", kind(->(payload) { "#{verb} #{job(payload)}" }, begun: method(:job_begun))]
         end,
@@ -91,7 +94,8 @@ module VmTrace
         "broadcast.action_cable" => kind(->(_) { "broadcast" }),
       },
       storage: %w[upload download streaming_download download_chunk delete delete_prefixed exist url mirror].to_h do |what|
-        ["service_#{what}.active_storage", kind(->(_) { "storage #{what}" }, begun: ->(payload) { { service: payload[:service] } })]
+        ["service_#{what}.active_storage",
+         kind(->(_) { "storage #{what}" }, begun: ->(payload) { { service: payload[:service] } })]
       end,
     }.freeze
 

@@ -1,4 +1,5 @@
 /* endpoints.c - see endpoints.h */
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "analysis/endpoints.h"
@@ -39,8 +40,8 @@ endpoints_span(struct endpoints *endpoints, const uint32_t thread_key[ENDPOINT_T
         endpoints->uncounted++;
         return;
     }
-    struct endpoint_span span = {.begin_ns = found->time.from_ns, .end_ns = found->time.to_ns, .id = found->id,
-                                 .endpoint = row_table_number(&endpoints->rows, endpoint), .file = found->file};
+    struct endpoint_span span = {.time = found->time, .id = found->id, .file = found->file,
+                                 .endpoint = row_table_number(&endpoints->rows, endpoint)};
     thread->name = found->thread_name;
     make_room(thread->spans, thread->count, thread->capacity);
     thread->spans[thread->count++] = span;
@@ -53,9 +54,9 @@ endpoints_span(struct endpoints *endpoints, const uint32_t thread_key[ENDPOINT_T
 static int
 compare_spans(const void *left, const void *right)
 {
-    const struct endpoint_span *a = left, *b = right;
-    if (a->begin_ns != b->begin_ns) return a->begin_ns < b->begin_ns ? -1 : 1;
-    if (a->end_ns != b->end_ns) return a->end_ns > b->end_ns ? -1 : 1;
+    const struct interval a = ((const struct endpoint_span *)left)->time, b = ((const struct endpoint_span *)right)->time;
+    if (a.from_ns != b.from_ns) return a.from_ns < b.from_ns ? -1 : 1;
+    if (a.to_ns != b.to_ns) return a.to_ns > b.to_ns ? -1 : 1;
     return 0;
 }
 
@@ -68,12 +69,13 @@ endpoints_spans_end(struct endpoints *endpoints)
         uint32_t around = 0; /* number + 1 */
         for (uint32_t number = 0; number < thread->count; number++) {
             struct endpoint_span *span = &thread->spans[number];
-            while (around > 0 && thread->spans[around - 1].end_ns <= span->begin_ns)
+            while (around > 0 && thread->spans[around - 1].time.to_ns <= span->time.from_ns)
                 around = thread->spans[around - 1].parent;
             span->parent = around;
             around = number + 1;
             struct endpoint *endpoint = row_table_at(&endpoints->rows, span->endpoint);
-            if (endpoint->slowest.known && endpoint_span_ns(span) <= endpoint_span_ns(endpoint_slowest(endpoints, endpoint))) continue;
+            if (endpoint->slowest.known &&
+                endpoint_span_ns(span) <= endpoint_span_ns(endpoint_slowest(endpoints, endpoint))) continue;
             endpoint->slowest.known = true;
             endpoint->slowest.thread = i;
             endpoint->slowest.span = number;
@@ -86,13 +88,8 @@ endpoints_spans_end(struct endpoints *endpoints)
 static uint32_t
 begun_by(const struct endpoint_thread *thread, int64_t ns)
 {
-    uint32_t low = 0, high = thread->count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (thread->spans[middle].begin_ns <= ns) low = middle + 1;
-        else high = middle;
-    }
-    return low;
+    return rows_until(thread->spans, thread->count, sizeof *thread->spans,
+                      offsetof(struct endpoint_span, time.from_ns), ns);
 }
 
 static void
@@ -113,8 +110,17 @@ endpoints_add(struct endpoints *endpoints, const uint32_t thread_key[ENDPOINT_TH
     const struct endpoint_thread *thread = row_table_find(&endpoints->threads, thread_key);
     if (thread == NULL) return;
     for (uint32_t next = begun_by(thread, at_ns); next > 0; next = thread->spans[next - 1].parent) {
-        if (thread->spans[next - 1].end_ns > at_ns) add_to(endpoints, thread, next - 1, cost, amount);
+        if (thread->spans[next - 1].time.to_ns > at_ns) add_to(endpoints, thread, next - 1, cost, amount);
     }
+}
+
+/* Adds the part of a stretch of time that lies in a span of the thread. */
+static void
+add_part(struct endpoints *endpoints, const struct endpoint_thread *thread, uint32_t number, enum endpoint_cost cost,
+         struct interval time)
+{
+    uint64_t ns = interval_common_ns(time, thread->spans[number].time);
+    if (ns > 0) add_to(endpoints, thread, number, cost, ns);
 }
 
 void
@@ -125,14 +131,8 @@ endpoints_add_time(struct endpoints *endpoints, const uint32_t thread_key[ENDPOI
     const struct endpoint_thread *thread = row_table_find(&endpoints->threads, thread_key);
     if (thread == NULL) return;
     uint32_t first = begun_by(thread, time.from_ns);
-    for (uint32_t next = first; next > 0; next = thread->spans[next - 1].parent) {
-        const struct endpoint_span *span = &thread->spans[next - 1];
-        uint64_t ns = interval_common_ns(time, (struct interval){span->begin_ns, span->end_ns});
-        if (ns > 0) add_to(endpoints, thread, next - 1, cost, ns);
-    }
-    for (uint32_t number = first; number < thread->count && thread->spans[number].begin_ns < time.to_ns; number++) {
-        const struct endpoint_span *span = &thread->spans[number];
-        uint64_t ns = interval_common_ns(time, (struct interval){span->begin_ns, span->end_ns});
-        if (ns > 0) add_to(endpoints, thread, number, cost, ns);
-    }
+    for (uint32_t next = first; next > 0; next = thread->spans[next - 1].parent)
+        add_part(endpoints, thread, next - 1, cost, time);
+    for (uint32_t number = first; number < thread->count && thread->spans[number].time.from_ns < time.to_ns; number++)
+        add_part(endpoints, thread, number, cost, time);
 }

@@ -29,7 +29,7 @@ enum endpoint_cost {
 };
 
 struct endpoint_span {
-    int64_t begin_ns, end_ns;
+    struct interval time;
     uint32_t endpoint; /* number of its row */
     uint32_t parent;   /* number + 1 in its thread's list; 0: none */
     uint32_t id;       /* of the request or job, or STRING_NONE */
@@ -94,7 +94,7 @@ void endpoints_add_time(struct endpoints *endpoints, const uint32_t thread[ENDPO
 static inline uint64_t
 endpoint_span_ns(const struct endpoint_span *span)
 {
-    return (uint64_t)span->end_ns - (uint64_t)span->begin_ns;
+    return (uint64_t)span->time.to_ns - (uint64_t)span->time.from_ns;
 }
 
 static inline const struct endpoint_span *

@@ -1,4 +1,5 @@
 /* syscall_callers.c - see syscall_callers.h */
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,13 +64,7 @@ put_in_order(struct timed_list *list)
 static uint32_t
 count_until(const struct timed_list *list, int64_t to_ns)
 {
-    uint32_t low = 0, high = list->count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (list->list[middle].time.to_ns <= to_ns) low = middle + 1;
-        else high = middle;
-    }
-    return low;
+    return rows_until(list->list, list->count, sizeof *list->list, offsetof(struct timed, time.to_ns), to_ns);
 }
 
 static void

@@ -6,8 +6,9 @@
  *      trace_filter_init -> trace_filter_visitor (and _bounds) -> for each file: it is read, trace_filter_file_end
  *      (which the bounds call) -> trace_filter_free
  *
- * Times are those of `report`: from the first event of the first file on (since trace_filter_restart). What lies across a border is passed with its
- * part inside; records of scheduling from outside have the time of the border, so that the states there are known.
+ * Times are those of `report`: from the first event of the first file on (since trace_filter_restart). What lies
+ * across a border is passed with its part inside; records of scheduling from outside have the time of the border, so
+ * that the states there are known.
  * A process with settings ends with an event trace/cut, as in what `vm-trace cut` writes, at its last time. Events
  * about the trace as a whole (settings, host) are passed, sums of the whole trace are not.
  */

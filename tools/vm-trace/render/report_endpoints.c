@@ -157,7 +157,7 @@ static struct fxt_string
 command_for(const struct view *view, const struct endpoint_span *span)
 {
     const struct report_file *file = &view->report->files[span->file];
-    uint64_t since_us = ((uint64_t)span->begin_ns - (uint64_t)file->first_ns) / 1000;
+    uint64_t since_us = ((uint64_t)span->time.from_ns - (uint64_t)file->first_ns) / 1000;
     uint64_t until_us = since_us + endpoint_span_ns(span) / 1000 + 2;
     return document_text(view->document, "vm-trace html -o slowest.html --since=%" PRIu64 "us --until=%" PRIu64 "us '%s'",
                          since_us, until_us, file->name);
@@ -187,7 +187,7 @@ add_slowest(const struct view *view)
         struct cell *cells = table_row(table);
         cells[TOOK] = cell_number(endpoint_span_ns(span));
         put_costs(view, cells + COST, endpoint->slowest.costs);
-        cells[AT] = cell_time((int64_t)((uint64_t)span->begin_ns - (uint64_t)report->start_ns));
+        cells[AT] = cell_time((int64_t)((uint64_t)span->time.from_ns - (uint64_t)report->start_ns));
         if (span->id != STRING_NONE) cells[ID] = cell_text(name_of(view, span->id));
         cells[THREAD] = cell_text(name_of(view, thread->name));
         cells[ENDPOINT] = cell_text(name_of(view, endpoint->name));
