@@ -8,7 +8,7 @@ set -eu
 baseline=$1
 shift
 runs=${RUNS:-3}
-limits=${LIMITS:---fail-over=exits:5 --fail-over=gc:20}
+limits=${LIMITS:---fail-over=exits:5 --fail-over=collections:20}
 out=build/vm-trace
 rm -rf "$out"
 mkdir -p "$out"

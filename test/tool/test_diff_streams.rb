@@ -54,7 +54,8 @@ class TestDiffStreams < Minitest::Test
     assert_equal [["worker", "waiting", 20 * MS], ["main", "running", -6 * MS], ["main", "blocked", 5 * MS],
                   ["main", "in GC", 1 * MS]],
                  slower["thread_states"]["rows"].map { |row| row.values_at("thread", "state", "delta") }
-    assert_equal({ "waiting" => "grew", "blocked" => "grew", "running" => "shrank", "gc" => "grew" },
+    assert_equal({ "waiting" => "grew", "blocked" => "grew", "running" => "shrank", "gc" => "grew",
+                   "collections" => "grew" },
                  slower["sums"]["rows"].to_h { |row| row.values_at("sum", "change") })
   end
 
@@ -187,7 +188,7 @@ class TestDiffStreams < Minitest::Test
     settings = { flags: "threads gc allocations" }
     data = json(allocated({ "A" => 9 }, weight: 40, settings: settings), allocated({}, settings: settings))
     assert_equal [["gone", "A"]], data["allocations"]["rows"].map { |row| row.values_at("change", "class") }
-    assert_equal %w[waiting blocked running gc allocations], data["sums"]["rows"].map { |row| row["sum"] }
+    assert_equal %w[waiting blocked running gc collections allocations], data["sums"]["rows"].map { |row| row["sum"] }
   end
 
   def test_traces_of_exits_alone_have_no_such_tables
@@ -229,6 +230,16 @@ class TestDiffStreams < Minitest::Test
     assert_equal 1, compare(run_of(waits: 1, gc: 0), run_of(waits: 1, gc: 1), "--fail-over=gc:5").status
   end
 
+  def test_fail_over_of_collections_counts_them
+    before, after = run_of(waits: 10, gc: 2), run_of(waits: 10, gc: 3)
+    assert_equal 0, compare(before, after, "--fail-over=collections:50").status
+    result = compare(before, after, "--fail-over=collections:49")
+    assert_equal "vm-trace: diff: collections grew by 50.0 %, more than --fail-over=collections:49\n", result.err
+    assert_equal 1, result.status
+    assert_match(/^  collections +2 -> 3: grew, \+50.0%$/, result.out)
+    assert_equal 2, compare(before, after, "--fail-over=collections:1ms").status, "a count is no time"
+  end
+
   def test_fail_over_of_a_time
     before, after = run_of(waits: 10), run_of(waits: 30)
     assert_equal 0, compare(before, after, "--fail-over=waiting:20ms").status
@@ -258,7 +269,7 @@ class TestDiffStreams < Minitest::Test
   end
 
   def test_wrong_fail_over
-    sums = "exits, lost, waiting, blocked, running, calls, gc or allocations"
+    sums = "exits, lost, waiting, blocked, running, calls, gc, collections or allocations"
     { "sleeping:5" => /takes 5, or #{sums} before it: lost:5, not sleeping:5/, ":5" => /takes 5, or/,
       "gc:" => /takes a number of percent/, "gc:-1" => /takes a number of percent/ }.each do |text, message|
       result = tool("diff", "--fail-over=#{text}", "a", "b")

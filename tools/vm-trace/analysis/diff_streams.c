@@ -11,8 +11,15 @@
 const char *const diff_sum_names[DIFF_SUMS] = {
     [DIFF_LOST] = "lost",
     [DIFF_WAITING] = "waiting", [DIFF_BLOCKED_TIME] = "blocked",    [DIFF_RUNNING] = "running",
-    [DIFF_OWN_TIME] = "calls",  [DIFF_GC_TIME] = "gc",              [DIFF_ALLOCATED] = "allocations",
+    [DIFF_OWN_TIME] = "calls",  [DIFF_GC_TIME] = "gc",              [DIFF_COLLECTIONS] = "collections",
+    [DIFF_ALLOCATED] = "allocations",
 };
+
+const char *
+diff_sum_unit(enum diff_sum sum)
+{
+    return sum == DIFF_ALLOCATED ? "bytes" : sum == DIFF_COLLECTIONS ? "count" : "ns";
+}
 
 /* The stream of each table, as the settings name it. */
 static const char *const stream_names[DIFF_STREAMS] = {
@@ -181,6 +188,7 @@ add_gc(const struct diff *diff, struct diff_streams *streams, struct totals *tot
         double ns = (double)reason->total_ns;
         add(diff, streams, totals, DIFF_GC, names, run, ns, (double)reason->collections, 0);
         diff_table_add(diff, &totals->sums[DIFF_GC_TIME], no_names, run, ns, 0);
+        diff_table_add(diff, &totals->sums[DIFF_COLLECTIONS], no_names, run, (double)reason->collections, 0);
     }
 }
 
@@ -302,10 +310,10 @@ diff_streams_init(struct diff_streams *streams, struct diff *diff)
         streams->tables[i].all = compare_all(diff, &totals.all[i]);
     }
     for (unsigned i = 0; i < DIFF_SUMS; i++) {
-        enum diff_stream of = i == DIFF_GC_TIME     ? DIFF_GC
-                              : i == DIFF_ALLOCATED ? DIFF_CLASSES
-                              : i == DIFF_OWN_TIME  ? DIFF_CALLS
-                                                    : DIFF_STATES;
+        enum diff_stream of = i == DIFF_GC_TIME || i == DIFF_COLLECTIONS ? DIFF_GC
+                              : i == DIFF_ALLOCATED                    ? DIFF_CLASSES
+                              : i == DIFF_OWN_TIME                     ? DIFF_CALLS
+                                                                       : DIFF_STATES;
         streams->summed[i] = streams->tables[of].recorded;
         streams->sums[i] = compare_all(diff, &totals.sums[i]);
     }

@@ -16,9 +16,12 @@ enum diff_stream {
 
 /* Sums that --fail-over can name. */
 enum diff_sum {
-    DIFF_LOST, DIFF_WAITING, DIFF_BLOCKED_TIME, DIFF_RUNNING, DIFF_OWN_TIME, DIFF_GC_TIME, DIFF_ALLOCATED, DIFF_SUMS
+    DIFF_LOST, DIFF_WAITING, DIFF_BLOCKED_TIME, DIFF_RUNNING, DIFF_OWN_TIME, DIFF_GC_TIME, DIFF_COLLECTIONS,
+    DIFF_ALLOCATED, DIFF_SUMS
 };
 extern const char *const diff_sum_names[DIFF_SUMS];
+/* The unit of a sum: "ns", "bytes", or "count". */
+const char *diff_sum_unit(enum diff_sum sum);
 
 struct diff_stream_table {
     bool recorded;  /* in all files */

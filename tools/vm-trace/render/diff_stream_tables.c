@@ -249,12 +249,6 @@ add_table(struct diff_streams *streams, enum diff_stream stream, const struct di
 
 /* --- sums ------------------------------------------------------------------------------------------- */
 
-static const char *
-value_text(char text[NUMBER_TEXT], bool bytes, double value)
-{
-    return (bytes ? bytes_text : duration_text)(text, (uint64_t)(value + 0.5));
-}
-
 static void
 add_sums(const struct diff_streams *streams, const struct diff *diff, struct document *document)
 {
@@ -270,11 +264,10 @@ add_sums(const struct diff_streams *streams, const struct diff *diff, struct doc
         const struct diff_row *sum = &streams->sums[i];
         const struct diff_count *a = &sum->counts[0], *b = &sum->counts[1];
         const double *too = in_other_unit(diff, sum);
-        const bool bytes = i == DIFF_ALLOCATED;
         if (!streams->summed[i]) continue;
         struct cell *cells = table_row(table);
         cells[0] = cell_text(text_of(diff_sum_names[i]));
-        cells[1] = cell_text(text_of(bytes ? "bytes" : "ns"));
+        cells[1] = cell_text(text_of(diff_sum_unit(i)));
         cells[2] = diff_verdict_cell(sum);
         const double numbers[] = {a->value, b->value, diff_delta(sum), a->low, a->high, b->low, b->high};
         for (unsigned n = 0; n < sizeof numbers / sizeof *numbers; n++) cells[3 + n] = cell_amount(numbers[n]);
@@ -283,12 +276,12 @@ add_sums(const struct diff_streams *streams, const struct diff *diff, struct doc
         char before[NUMBER_TEXT], after[NUMBER_TEXT], change[NUMBER_TEXT] = "", other[2 * NUMBER_TEXT + 16] = "";
         if (a->value > 0) snprintf(change, sizeof change, ", %+.1f%%", 100 * diff_delta(sum) / a->value);
         if (lengths_differ(diff)) {
-            snprintf(other, sizeof other, "; %s -> %s %s", value_text(before, bytes, too[0]),
-                     value_text(after, bytes, too[1]), diff_unit_text(diff->unit == PER_SECOND ? PER_RUN : PER_SECOND));
+            snprintf(other, sizeof other, "; %s -> %s %s", diff_sum_text(before, i, too[0]),
+                     diff_sum_text(after, i, too[1]), diff_unit_text(diff->unit == PER_SECOND ? PER_RUN : PER_SECOND));
         }
         document_line(document, diff_sum_names[i],
-                      document_text(document, "%s -> %s: %s%s%s", value_text(before, bytes, a->value),
-                                    value_text(after, bytes, b->value), diff_verdict_text(sum->verdict), change,
+                      document_text(document, "%s -> %s: %s%s%s", diff_sum_text(before, i, a->value),
+                                    diff_sum_text(after, i, b->value), diff_verdict_text(sum->verdict), change,
                                     other));
     }
 }

@@ -300,11 +300,11 @@ result_named(const struct limit_result *results, uint32_t count, const char *nam
     return NULL;
 }
 
-static const char *
-sum_text(char text[NUMBER_TEXT], enum diff_sum sum, double value)
+const char *
+diff_sum_text(char text[NUMBER_TEXT], enum diff_sum sum, double value)
 {
-    uint64_t number = (uint64_t)(value + 0.5);
-    return sum == DIFF_ALLOCATED ? bytes_text(text, number) : duration_text(text, number);
+    if (sum == DIFF_COLLECTIONS) return amount_text(text, value);
+    return (sum == DIFF_ALLOCATED ? bytes_text : duration_text)(text, (uint64_t)(value + 0.5));
 }
 
 static void
@@ -350,8 +350,8 @@ diff_comment_document(const struct diff *diff, const struct diff_streams *stream
     for (unsigned sum = 0; sum < DIFF_SUMS; sum++) {
         if (!streams->summed[sum]) continue;
         const struct diff_row *row = &streams->sums[sum];
-        add_comment_row(document, table, diff_sum_names[sum], row, sum_text(before, sum, row->counts[0].value),
-                        sum_text(after, sum, row->counts[1].value),
+        add_comment_row(document, table, diff_sum_names[sum], row, diff_sum_text(before, sum, row->counts[0].value),
+                        diff_sum_text(after, sum, row->counts[1].value),
                         result_named(results, result_count, diff_sum_names[sum]));
     }
     if (diff->timed && diff->lost_methods.changed > 0)

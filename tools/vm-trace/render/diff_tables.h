@@ -25,7 +25,8 @@ void diff_comment_document(const struct diff *diff, const struct diff_streams *s
 /* Writes the results as JUnit XML: a test case for each limit. In junit.c. */
 void junit_print(FILE *out, const struct limit_result *results, uint32_t result_count, const char *partial);
 
-/* Shared by both: a verdict as text, and as a cell; "per run" and so on. */
+/* Shared by both: a sum with its unit; a verdict as text, and as a cell; "per run" and so on. */
+const char *diff_sum_text(char text[NUMBER_TEXT], enum diff_sum sum, double value);
 const char *diff_verdict_text(enum verdict verdict);
 struct cell diff_verdict_cell(const struct diff_row *row);
 const char *diff_unit_text(enum diff_unit unit);

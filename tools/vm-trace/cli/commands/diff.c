@@ -84,7 +84,7 @@ take_percent(const struct cli_option *option, const char *text)
         bool exits = is_name("exits", text, bytes);
         if (sum == DIFF_SUMS && !exits) {
             return option_wrong(
-                option, "5, or exits, lost, waiting, blocked, running, calls, gc or allocations before it: lost:5",
+                option, "5, or exits, lost, waiting, blocked, running, calls, gc, collections or allocations before it: lost:5",
                 text);
         }
         number = colon + 1;
@@ -92,7 +92,7 @@ take_percent(const struct cli_option *option, const char *text)
             sum_limits[sum] = (struct sum_limit){.text = text};
             percent = &sum_limits[sum].percent;
             bool unit = number[0] != '\0' && number[strlen(number) - 1] == 's';
-            if (unit && sum != DIFF_ALLOCATED) {
+            if (unit && strcmp(diff_sum_unit(sum), "ns") == 0) {
                 struct cli_option time = *option;
                 time.value = &sum_limits[sum].ns;
                 return take_time(&time, number);
@@ -400,8 +400,8 @@ static const struct cli_option diff_options[] = {
     CLI_OPTION("fail-over", "PERCENT", "exit with status 1 if all exits, or those of one method, grew\n"
                "by more than this percentage of all exits of A; lost:5: the same\n"
                "of the time that exits lost; calls:5: of the own time of calls;\n"
-               "waiting:5, blocked:5, running:5, gc:5 or allocations:5: if this\n"
-               "sum grew by more than 5 %;\n"
+               "waiting:5, blocked:5, running:5, gc:5, collections:5 or\n"
+               "allocations:5: if this sum grew by more than 5 %;\n"
                "lost:20ms: by more than this time; can be repeated", take_percent, NULL),
     CLI_OPTION("comment", "FILE.md", "also write a short comparison as Markdown, at most 60 lines, for\n"
                "a comment on a pull request", take_text, &comment_path),
