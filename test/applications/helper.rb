@@ -137,6 +137,7 @@ module Applications
       ended = Process.detach(pid)
       server = Server.new(pid, port, dir)
       await_answer(server, ready, ended) if ready
+      await_workers(server, env["WORKERS"].to_i)
       begin
         answers = yield server
       rescue SystemCallError, IOError, Timeout::Error => e
@@ -174,6 +175,11 @@ module Applications
       rescue SystemCallError, EOFError
         false
       end
+    end
+
+    # A worker that is stopped while it boots ends by `exit!`, and the other one answers meanwhile.
+    def await_workers(server, count)
+      wait_until("all workers have booted") { server.out.scan(/Worker \d \(PID: \d+\) booted/).size >= count }
     end
 
     # What a client can see of each answer, in the order of the requests: [method, path, form or nil].

@@ -54,10 +54,9 @@ class TestSinatra < Applications::Test
   each_jit "phased_restart" do |jit|
     dir = application("sinatra")
     traced = serve(dir, jit, *PUMA, env: { "WORKERS" => "2" }, traced: STREAMS) do |server|
-      wait_until("two workers") { server.out.scan(/Worker \d \(PID: \d+\) booted/).size == 2 }
       ask_from(3, server.port, READS)
       server.signal(:USR1)
-      wait_until("four workers") { server.out.scan(/Worker \d \(PID: \d+\) booted/).size == 4 }
+      await_workers(server, 4)
       ask_from(3, server.port, READS)
     end
     assert_equal 5, traced.traces.map { |trace| pid(trace) }.uniq.size
