@@ -4,6 +4,7 @@
 require "fileutils"
 require "json"
 require "tmpdir"
+require_relative "gem_environment"
 require_relative "recording"
 
 module Bench
@@ -32,11 +33,8 @@ module Bench
 
     def in_environment_of(folder, gems)
       before = ENV.to_h
-      ENV.update("PATH" => "#{File.dirname(File.realpath(@ours.command[0]))}:#{ENV["PATH"]}",
-                 "BUNDLE_GEMFILE" => "#{folder}/Gemfile",
-                 "BUNDLE_PATH" => gems, "BUNDLE_USER_HOME" => "#{gems}/bundle", "BUNDLE_IGNORE_CONFIG" => "1",
-                 "BUNDLE_FROZEN" => "true", "BUNDLE_VERSION" => "system", "RAILS_ENV" => "production", "LATE_YJIT" => "0")
-      %w[RUBYOPT RUBYLIB RUBY_VM_TRACE].each { |name| ENV.delete(name) }
+      ENV.update(GemEnvironment.of(@ours.command[0], "#{folder}/Gemfile", gems))
+      ENV.update("RAILS_ENV" => "production", "LATE_YJIT" => "0")
       yield
     ensure
       ENV.replace(before)
