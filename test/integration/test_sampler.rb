@@ -196,18 +196,30 @@ class TestSampler < Integration::Test
     assert_in_delta 1000 * result.out.to_f, ms(inside), blur(result.trace, times: 5, slack: 3)
   end
 
-  # A signal anywhere in a deep stack.
-  def test_of_a_deep_stack_the_middle_is_left_out
+  # Applications have hundreds of frames. Each of 1,900 methods is in all stacks of what it calls.
+  def test_stacks_of_2000_frames_are_whole
+    script = "1900.times { |i| eval(\"def m\#{i} = m\#{i + 1}\") }\n#{BURN}def m1900 = burn(0.2)\nm0\n"
+    found = samples(sample(script).trace).select { |one| one.in?("Object#burn") }
+    refute_empty found
+    found.each { |one| assert_equal Array.new(1901) { |i| "Object#m#{i}" }, one.frames.grep(/#m\d/) }
+  end
+
+  # A signal anywhere in a deeper stack.
+  def test_of_a_deeper_stack_the_middle_is_left_out
     script = BURN + <<~'RUBY'
-      def deep(n) = n == 0 ? burn(0.1) : even(n - 1)
-      def even(n) = n == 0 ? burn(0.1) : (n.odd? ? deep(n - 1) : third(n - 1))
-      def third(n) = n == 0 ? burn(0.1) : deep(n - 1)
-      deep(3000)
+      5000.times { |i| eval("def m#{i} = m#{i + 1}") }
+      def m5000 = burn(0.1)
+      m0
     RUBY
     found = samples(sample(script).trace).select { |one| one.in?("Object#burn") }
     refute_empty found
     assert_equal ["<main>"], found.map { |one| one.frames.first }.uniq
-    assert_operator found.map { |one| one.frames.size }.max, :<=, 200
+    found.each do |one|
+      assert_includes 1938..2001, one.frames.size
+      outer, inner = one.frames.slice_after("(frames left out)").map { |frames| frames.grep(/#m\d/) }
+      assert_equal Array.new(outer.size) { |i| "Object#m#{i}" }, outer
+      assert_equal Array.new(inner.size) { |i| "Object#m#{5000 - i}" }, inner.reverse
+    end
   end
 
   # How long each of them spins, and when it has done so since all of them began to be made, in ms.

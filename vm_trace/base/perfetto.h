@@ -66,7 +66,7 @@ enum { PROTO_VARINT = 0, PROTO_BYTES = 2 }; /* wire types */
 /* Bytes of a packet that is being composed; the caller knows that they suffice. */
 struct proto {
     size_t bytes;
-    uint8_t at[4096];
+    uint8_t at[9216]; /* a stack of 2,000 frames has room */
 };
 
 static inline void

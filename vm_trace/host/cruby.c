@@ -459,7 +459,6 @@ other_iseq_p(const struct vm_trace_frame *slot, const rb_control_frame_t *cfp)
 bool
 rb_vm_trace_host_sample(struct vm_trace_walk *walk, struct rb_execution_context_struct *ec)
 {
-    enum { OUTER = 64 };
     const bool zjit = zjit_frames_p();
     const rb_control_frame_t *top = ec->cfp, *end = RUBY_VM_END_CONTROL_FRAME(ec);
     if (!ec->vm_stack || (const VALUE *)top < ec->vm_stack || top > end) return false;
@@ -470,7 +469,7 @@ rb_vm_trace_host_sample(struct vm_trace_walk *walk, struct rb_execution_context_
     size_t frames = cfp >= top ? (size_t)(cfp - top) + 1 : 0, i = 0;
     size_t skipped = frames >= walk->capacity ? frames - walk->capacity + 1 : 0;
     for (; i < frames; i++, cfp = RUBY_VM_NEXT_CONTROL_FRAME(cfp)) {
-        if (skipped && i == OUTER) {
+        if (skipped && i == HOST_SAMPLE_OUTER) {
             cfp -= skipped;
             i += skipped;
             caller = (struct caller){ NULL, 0 };

@@ -90,10 +90,10 @@ bool rb_vm_trace_host_top(struct rb_execution_context_struct *ec, struct vm_trac
  * For samples, in a handler of a signal that interrupts the thread of `ec` anywhere: as the walk, but
  * async-signal-safe. It leaves walk->fiber as it was. Where compiled code has not stored a pc yet,
  * the frame's is that of its first instruction. Of a deeper stack than there are slots, which are
- * HOST_SAMPLE_SLOTS, only outer and inner frames are found, with HOST_PC_LEFT_OUT in between. False:
+ * HOST_SAMPLE_SLOTS, only HOST_SAMPLE_OUTER outer and the inner frames are found, with HOST_PC_LEFT_OUT in between. False:
  * there are no frames yet or any more, or a continuation exchanges them; the walk is as it was.
  */
-enum { HOST_SAMPLE_SLOTS = 512 };
+enum { HOST_SAMPLE_OUTER = 512, HOST_SAMPLE_SLOTS = 2112 };
 bool rb_vm_trace_host_sample(struct vm_trace_walk *walk, struct rb_execution_context_struct *ec);
 
 /*

@@ -6,15 +6,27 @@
 static const char EXITS[] = "exits", LOST_TIME[] = "lost time", MIDDLE[] = HOST_LEFT_OUT;
 
 /*
+ * Of a stack without repetitions: so many outermost frames, then the middle that is left out where
+ * it would be a block or more, then the innermost ones, all from a block's begin on. So stacks that
+ * differ by a frame mostly keep the same ones. Each new stack is written whole. A program may take
+ * millions of exits a second, each with another stack, but is sampled a thousand times.
+ */
+enum {
+    BLOCK = 64, EXIT_OUTER = 64, EXIT_INNER = 2 * BLOCK, TIME_OUTER = HOST_SAMPLE_OUTER, TIME_INNER = 2000 - TIME_OUTER,
+    MOST_FRAMES = TIME_OUTER + 1 + TIME_INNER
+};
+
+/*
  * One sequence for all samples of a kind: Perfetto makes a session of each. Ractors that share a
  * chunk write into it in turns, each with ids of its own, and so need sequences of their own.
  */
 static const struct {
     uint32_t sequence, first_shared;
     const char *source;
+    size_t outer, inner;         /* frames of a deep stack; up to a block less of the inner ones */
 } kinds[] = {
-    [VM_TRACE_SAMPLED_EXITS] = { 101, 1 << 20, "ruby.exits" },
-    [VM_TRACE_SAMPLED_TIME] = { 102, 3 << 19, "ruby.samples" }
+    [VM_TRACE_SAMPLED_EXITS] = { 101, 1 << 20, "ruby.exits", EXIT_OUTER, EXIT_INNER },
+    [VM_TRACE_SAMPLED_TIME] = { 102, 3 << 19, "ruby.samples", TIME_OUTER, TIME_INNER }
 };
 enum { SHARED_SEQUENCES = 1 << 19 }; /* perfetto_timed_word has room for 21 bits */
 
@@ -33,13 +45,6 @@ static const struct { const char *name; unsigned kind; } mappings[] = {
 
 /* Longer parts of labels are cut, so that a packet has room for two of them. */
 enum { TEXT_BYTES = 1024 };
-
-/*
- * Of a stack without repetitions: so many outermost frames, then the middle that is left out where
- * it would be a block or more, then all from a block's begin on. So stacks that differ by a frame
- * mostly keep the same ones.
- */
-enum { OUTER_FRAMES = 64, BLOCK = 64, MOST_FRAMES = OUTER_FRAMES + 1 + 2 * BLOCK };
 
 /* Repetitions of up to so many frames are left out. */
 enum { MOST_REPEATED = 16 };
@@ -321,11 +326,12 @@ stack_frames(struct rb_vm_trace_ractor *ractor, struct vm_trace_samples *samples
              uint32_t frames[MOST_FRAMES])
 {
     struct rb_vm_trace_stacks *stacks = &ractor->stacks;
+    const size_t outer = kinds[samples->kind].outer, inner = kinds[samples->kind].inner;
     size_t used = 0, skip = 0;
-    if (count > OUTER_FRAMES + 2 * BLOCK) skip = (count - OUTER_FRAMES - BLOCK) / BLOCK * BLOCK;
+    if (count > outer + inner) skip = (count - outer - inner + BLOCK) / BLOCK * BLOCK;
     for (size_t i = 0; i < count; i++) {
         uint32_t id;
-        if (skip && i == OUTER_FRAMES) {
+        if (skip && i == outer) {
             id = middle_id(ractor, samples);
             if (!id) return 0;
             frames[used++] = id;
@@ -479,7 +485,8 @@ rb_vm_trace_sample_write_time(struct rb_vm_trace_ractor *ractor, struct vm_trace
     uint32_t stack = task ? stack_id(ractor, samples) : 0;
     if (!stack) return false;
 
-    struct proto packet = { .bytes = PERFETTO_TIMED_BYTES };
+    struct proto packet;
+    packet.bytes = PERFETTO_TIMED_BYTES;
     proto_number(&packet, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
     size_t begin = proto_begin(&packet, PACKET_STACK_SAMPLE);
     proto_number(&packet, SAMPLE_TASK_IID, task);
