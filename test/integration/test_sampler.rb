@@ -196,6 +196,38 @@ class TestSampler < Integration::Test
     assert_in_delta 1000 * result.out.to_f, ms(inside), blur(result.trace, times: 5, slack: 3)
   end
 
+  # Bursts of CPU time that are as short as the period, with sleeps between: each counts where the thread used it.
+  def test_cpu_time_of_short_bursts_is_not_that_of_the_sleep_behind_them
+    result = sample(<<~'RUBY', "samples:cpu,1ms")
+      def cpu = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID)
+      def work(till) = (nil while cpu < till)
+      puts Array.new(200) { sleep 0.002; from = cpu; work(from + 0.001); cpu - from }.sum
+    RUBY
+    used = 1000 * result.out.to_f
+    found = samples(result.trace)
+    assert_in_delta used, ms(found.select { |one| one.in?("Object#work") }), 0.15 * used
+    assert_operator ms(found.select { |one| one.in?("Kernel#sleep") }), :<, 0.2 * used
+  end
+
+  # A method in C that computes without the GVL, in many pieces.
+  def test_cpu_time_without_the_gvl_is_that_of_the_method_that_took_it
+    script = <<~'RUBY'
+      require "zlib"
+      def cpu = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID)
+      DATA_OF_IT = Random.new(1).bytes(300_000)
+      def squeeze = Zlib.deflate(DATA_OF_IT, 9)
+      from = cpu
+      30.times { squeeze; sleep 0.003 }
+      puts cpu - from
+    RUBY
+    result = sample(script, "samples:cpu,1ms")
+    used = 1000 * result.out.to_f
+    squeezed, others = samples(result.trace).partition { |one| one.in?("Object#squeeze") }
+    assert_operator ms(squeezed), :>, 0.8 * used
+    assert_operator ms(squeezed.select { |one| one.state == "blocked" }), :>, 0.7 * used
+    assert_operator ms(others.select { |one| one.in?("Kernel#sleep") }), :<, 0.15 * used
+  end
+
   # Applications have hundreds of frames. Each of 1,900 methods is in all stacks of what it calls.
   def test_stacks_of_2000_frames_are_whole
     script = "1900.times { |i| eval(\"def m\#{i} = m\#{i + 1}\") }\n#{BURN}def m1900 = burn(0.2)\nm0\n"

@@ -52,8 +52,8 @@ static struct {
     struct vm_trace_sampled *_Atomic blocks[MOST_BLOCKS];
     _Atomic uint32_t used;     /* no slot from here on was ever used */
     uint32_t free;             /* slots below that are free: they are searched for */
-    _Atomic uint32_t tick;     /* counts the looks */
     uint64_t last_ns;          /* of the last look: CLOCK_MONOTONIC */
+    _Atomic uint64_t looked_ns; /* the same by the clock of the trace; of CPU time alone */
     uint64_t late, unhandled;
     uint64_t random;
     struct sigaction before;
@@ -114,7 +114,8 @@ clear(struct vm_trace_sampled *thread)
         atomic_store_explicit(&thread->charged[i].ticks, 0, memory_order_relaxed);
     }
     atomic_store_explicit(&thread->cpu_ns, 0, memory_order_relaxed);
-    atomic_store_explicit(&thread->suspended, 0, memory_order_relaxed);
+    atomic_store_explicit(&thread->ran_until_ns, 0, memory_order_relaxed);
+    atomic_store_explicit(&thread->without_ns, 0, memory_order_relaxed);
     atomic_store_explicit(&thread->answered, true, memory_order_relaxed); /* what the thread before it did not */
     thread->ractor = NULL;
     thread->ring = NULL;
@@ -191,17 +192,34 @@ charge(struct vm_trace_sampled *thread, enum vm_trace_charge to, uint64_t ns)
 }
 
 void
-rb_vm_trace_sampled_charge_cpu(struct vm_trace_sampled *thread, enum vm_trace_charge to)
+rb_vm_trace_sampled_charge_cpu(struct vm_trace_sampled *thread)
 {
     if (!sampler.sampling.cpu) return;
-    uint32_t tid = thread_id(), tick = atomic_load_explicit(&sampler.tick, memory_order_relaxed);
-    if (atomic_load_explicit(&thread->tid, memory_order_relaxed) != tid) {
+    uint32_t tid = thread_id();
+    uint64_t until_ns = atomic_exchange_explicit(&thread->ran_until_ns, 0, memory_order_relaxed);
+    if (atomic_load_explicit(&thread->tid, memory_order_relaxed) != tid)
         atomic_store_explicit(&thread->cpu_ns, cpu_ns_of(tid), memory_order_relaxed); /* another native thread */
-        return;
-    }
-    /* Of shorter times the sampler's next look has the sum. */
-    if (atomic_load_explicit(&thread->suspended, memory_order_relaxed) != tick)
-        charge(thread, to, more_cpu_ns(thread, tid));
+    else if (!until_ns)
+        charge(thread, VM_TRACE_CHARGE_BLOCKED, more_cpu_ns(thread, tid)); /* else the next look has the sum */
+    if (!until_ns) until_ns = atomic_load_explicit(&sampler.looked_ns, memory_order_relaxed);
+    atomic_fetch_add_explicit(&thread->without_ns, rb_vm_trace_clock_system_ns() - until_ns, memory_order_relaxed);
+}
+
+/*
+ * The CPU time of a thread since the look before. It ran with the GVL for at most as long as it had it: that is for its
+ * next sample. What is left it took without. Returns whether it ran.
+ */
+static bool
+charge_cpu(struct vm_trace_sampled *thread, uint32_t tid, uint64_t elapsed_ns)
+{
+    uint64_t without_ns = atomic_exchange_explicit(&thread->without_ns, 0, memory_order_relaxed);
+    uint64_t until_ns = atomic_exchange_explicit(&thread->ran_until_ns, 0, memory_order_relaxed);
+    if (until_ns) without_ns += rb_vm_trace_clock_system_ns() - until_ns;
+    uint64_t ns = more_cpu_ns(thread, tid), ran_ns = elapsed_ns > without_ns ? elapsed_ns - without_ns : 0;
+    if (ran_ns > ns) ran_ns = ns;
+    charge(thread, VM_TRACE_CHARGE_RUNNING, ran_ns);
+    charge(thread, VM_TRACE_CHARGE_BLOCKED, ns - ran_ns);
+    return ran_ns > 0;
 }
 
 /* --- the sampled threads ----------------------------------------------------------------------------- */
@@ -239,8 +257,6 @@ void
 rb_vm_trace_sampled_settle(struct vm_trace_sampled *thread)
 {
     uint32_t runs = VM_TRACE_RUNS;
-    atomic_store_explicit(&thread->suspended, atomic_load_explicit(&sampler.tick, memory_order_relaxed),
-                          memory_order_relaxed);
     if (atomic_compare_exchange_strong(&thread->phase, &runs, VM_TRACE_SETTLES)) return;
     uint64_t begin_ns = 0;
     while (runs == VM_TRACE_SIGNALLED) {
@@ -339,11 +355,10 @@ look_at_running(struct vm_trace_sampled *thread, uint64_t elapsed_ns, bool signa
 {
     bool cpu = sampler.sampling.cpu;
     uint32_t tid = atomic_load_explicit(&thread->tid, memory_order_relaxed);
-    uint64_t ns = cpu ? more_cpu_ns(thread, tid) : elapsed_ns;
     if (atomic_exchange_explicit(&thread->answered, false, memory_order_relaxed)) thread->unanswered = 0;
-    if (!ns) return; /* it did not run */
+    if (cpu && !charge_cpu(thread, tid, elapsed_ns)) return; /* it did not run */
     enum running running = look_whether_it_runs(thread, tid);
-    charge(thread, running == ON_CPU || cpu ? VM_TRACE_CHARGE_RUNNING : VM_TRACE_CHARGE_NO_CPU, ns);
+    if (!cpu) charge(thread, running == ON_CPU ? VM_TRACE_CHARGE_RUNNING : VM_TRACE_CHARGE_NO_CPU, elapsed_ns);
     if (!handled) {
         uint32_t on_its_way = VM_TRACE_SIGNALLED; /* to the program's own handler */
         atomic_compare_exchange_strong(&thread->phase, &on_its_way, VM_TRACE_RUNS);
@@ -376,9 +391,11 @@ look_at(struct vm_trace_sampled *thread, uint64_t elapsed_ns, bool handled)
         return;
       case VM_TRACE_BLOCKS:
         if (!cpu) charge(thread, VM_TRACE_CHARGE_BLOCKED, elapsed_ns);
+        else if (atomic_load_explicit(&thread->ran_until_ns, memory_order_relaxed)) charge_cpu(thread, tid, elapsed_ns);
         return;
       case VM_TRACE_WAITS:
         if (!cpu) charge(thread, VM_TRACE_CHARGE_WAITING, elapsed_ns);
+        else if (atomic_load_explicit(&thread->ran_until_ns, memory_order_relaxed)) charge_cpu(thread, tid, elapsed_ns);
         return;
       case VM_TRACE_NOBODY:
         close_file(thread);
@@ -422,6 +439,8 @@ look_again(void)
     uint64_t now_ns = monotonic_ns(), elapsed_ns = now_ns - sampler.last_ns, period = sampler.sampling.period_ns;
     if (elapsed_ns >= 2 * period) sampler.late += elapsed_ns / period - 1;
     sampler.last_ns = now_ns;
+    if (sampler.sampling.cpu)
+        atomic_store_explicit(&sampler.looked_ns, rb_vm_trace_clock_system_ns(), memory_order_relaxed);
     return elapsed_ns;
 }
 
@@ -437,7 +456,6 @@ run(void *ignored)
         sleep_until(sampler.last_ns + next_gap_ns());
         if (atomic_load_explicit(&sampler.stop, memory_order_acquire)) break;
         uint64_t elapsed_ns = look_again();
-        atomic_fetch_add_explicit(&sampler.tick, 1, memory_order_relaxed);
         bool handled = handled_by_us_p();
         uint32_t used = atomic_load_explicit(&sampler.used, memory_order_acquire);
         for (uint32_t i = 0; i < used; i++) {

@@ -56,7 +56,8 @@ struct vm_trace_sampled {
         _Atomic uint64_t ns, ticks;
     } charged[VM_TRACE_CHARGES]; /* the sampler adds, the thread takes */
     _Atomic uint64_t cpu_ns;   /* CPU time of the native thread that is charged already */
-    _Atomic uint32_t suspended; /* the thread's own: number of the tick when it gave up the GVL */
+    _Atomic uint64_t ran_until_ns; /* when it gave up the GVL; 0: its CPU time until then is charged */
+    _Atomic uint64_t without_ns; /* since the last look: how long it had no GVL, but for a wait that it is in */
     /* The thread's own. */
     struct rb_vm_trace_ractor *ractor; /* whose it is */
     struct vm_trace_sample_ring *ring; /* while it has the GVL, or its stacks could not be named; else NULL */
@@ -124,8 +125,8 @@ struct vm_trace_sampled *rb_vm_trace_sampled_current(void);
  */
 void rb_vm_trace_sampled_settle(struct vm_trace_sampled *thread);
 
-/* It charges CPU time itself: what it took while it had no GVL is `charge`. */
-void rb_vm_trace_sampled_charge_cpu(struct vm_trace_sampled *thread, enum vm_trace_charge charge);
+/* The current thread has the GVL again. If CPU time is sampled: what it took without it counts as blocked. */
+void rb_vm_trace_sampled_charge_cpu(struct vm_trace_sampled *thread);
 
 /* Take what is charged. */
 static inline struct vm_trace_charged

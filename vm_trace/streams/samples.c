@@ -277,6 +277,7 @@ stand_still(struct vm_trace_sampled *thread, struct rb_execution_context_struct 
     thread->collections = atomic_load(&collections);
     thread->ec = ec;
     thread->since_ns = rb_vm_trace_clock_system_ns();
+    atomic_store_explicit(&thread->ran_until_ns, thread->since_ns, memory_order_relaxed);
     rb_vm_trace_sampled_run(NULL);
 }
 
@@ -366,7 +367,7 @@ resume(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *memory
     uint32_t phase = atomic_load_explicit(&thread->phase, memory_order_relaxed);
     if (phase == VM_TRACE_RUNS || phase == VM_TRACE_SIGNALLED) return; /* it did not give up the GVL */
     thread->ractor = ractor;
-    rb_vm_trace_sampled_charge_cpu(thread, VM_TRACE_CHARGE_BLOCKED);
+    rb_vm_trace_sampled_charge_cpu(thread);
     if (thread->ec) { /* it has given up the GVL, or was about to */
         if (thread->collections != atomic_load(&collections))
             rb_vm_trace_sample_ring_take(thread->ring, charge_again, thread);
