@@ -609,8 +609,8 @@ class TestRuntime < Integration::Test
   end
 
   def start_and_stop_under_load(ractors:, forks:)
-    rounds = LONG ? 1000 : 25
-    every = LONG ? 10_000 : 50 # calls: ZJIT frees no code, and what it compiles has a limit
+    rounds = LONG ? 250 : 25 # a round waits some 0.3 s for threads that calculate
+    every = LONG ? 2500 : 50 # calls: ZJIT frees no code, and what it compiles has a limit
     result = run_ruby(WARM + <<~RUBY, "--zjit-call-threshold=2", "-W:no-experimental", args: [rounds.to_s], recorders: 4)
       def mine = (::RubyVM::ZJIT.induce_side_exit!)
       10.times { mine }
