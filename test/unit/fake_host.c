@@ -598,3 +598,20 @@ rb_vm_trace_host_ivar_name(uintptr_t pc, uintptr_t object, char *buffer, size_t 
     if (bytes) memcpy(buffer, of->ivar, bytes < capacity ? bytes : capacity);
     return bytes;
 }
+
+/* An ISEQ has an instruction a line, so the index is that of the line. */
+bool
+rb_vm_trace_host_insn_repeated_p(const struct rb_iseq_struct *iseq, uintptr_t pc, uint32_t *index_out)
+{
+    *index_out = (uint32_t)((pc - iseq->from) / sizeof(uintptr_t));
+    return fake_host.operand_name != NULL;
+}
+
+size_t
+rb_vm_trace_host_operand_name(uintptr_t pc, char *buffer, size_t capacity)
+{
+    (void)pc;
+    size_t bytes = strlen(fake_host.operand_name);
+    memcpy(buffer, fake_host.operand_name, bytes < capacity ? bytes : capacity);
+    return bytes;
+}

@@ -68,6 +68,7 @@ struct fake_host {
     enum vm_trace_compiled compiled; /* what it answers */
     const struct fake_object *operand; /* what guards meet; NULL: it can't be found */
     int64_t index;
+    const char *operand_name; /* of instructions that are not alone on their line; NULL: all are */
 };
 extern struct fake_host fake_host;
 

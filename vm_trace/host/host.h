@@ -310,6 +310,18 @@ bool rb_vm_trace_host_class_named_p(uintptr_t klass);
 size_t rb_vm_trace_host_ivar_name(uintptr_t pc, uintptr_t object, char *buffer, size_t capacity);
 
 /*
+ * Whether the source line of the instruction at `pc`, of `iseq`, has another one of that name: looks
+ * only at the instructions around it that are of the same line. Sets its index, as `--dump=insns` shows it.
+ */
+bool rb_vm_trace_host_insn_repeated_p(const struct rb_iseq_struct *iseq, uintptr_t pc, uint32_t *index_out);
+
+/*
+ * Name of the method that the instruction at `pc` calls, or of the instance variable that it reads or
+ * writes; 0: its own name says that, as that of `opt_plus` does. As for host_label.
+ */
+size_t rb_vm_trace_host_operand_name(uintptr_t pc, char *buffer, size_t capacity);
+
+/*
  * Clear the part of an object that its allocator has not filled yet. While this ractor waits for a
  * lock, a collection of another one may read the object.
  */

@@ -266,6 +266,16 @@ accessed_by_call(const struct rb_call_data *call, VALUE receiver)
     return accessor ? method->def->body.attr.id : 0;
 }
 
+static size_t
+put_id(ID id, char *buffer, size_t capacity)
+{
+    VALUE text = id ? host_id_text(id) : 0;
+    if (!text) return 0;
+    size_t bytes = (size_t)RSTRING_LEN(text);
+    memcpy(buffer, RSTRING_PTR(text), bytes < capacity ? bytes : capacity);
+    return bytes;
+}
+
 size_t
 rb_vm_trace_host_ivar_name(uintptr_t pc, uintptr_t object, char *buffer, size_t capacity)
 {
@@ -280,9 +290,46 @@ rb_vm_trace_host_ivar_name(uintptr_t pc, uintptr_t object, char *buffer, size_t 
       default:
         if (call) name = accessed_by_call(call, (VALUE)object);
     }
-    VALUE text = name ? host_id_text(name) : 0;
-    if (!text) return 0;
-    size_t bytes = (size_t)RSTRING_LEN(text);
-    memcpy(buffer, RSTRING_PTR(text), bytes < capacity ? bytes : capacity);
-    return bytes;
+    return put_id(name, buffer, capacity);
+}
+
+/* --- two instructions of one line ---------------------------------------------------------------- */
+
+bool
+rb_vm_trace_host_insn_repeated_p(const struct rb_iseq_struct *iseq, uintptr_t pc, uint32_t *index_out)
+{
+    enum { LOOKED_AT = 512 }; /* words to each side: a longer line is not worth more time */
+    const struct rb_iseq_constant_body *body = ISEQ_BODY(iseq);
+    const VALUE *code = body->iseq_encoded;
+    size_t size = body->iseq_size, at = (size_t)((const VALUE *)pc - code);
+    if (!code || at >= size) return false;
+    *index_out = (uint32_t)at;
+    unsigned int line = rb_iseq_line_no(iseq, at);
+    size_t from = at, until = at + LOOKED_AT < size ? at + LOOKED_AT : size;
+    while (from > 0 && at - from < LOOKED_AT && rb_iseq_line_no(iseq, from - 1) == line) from--;
+    if (at - from == LOOKED_AT) from = at; /* perhaps not where an instruction begins */
+    VALUE insn = insn_at(pc);
+    while (from < until && rb_iseq_line_no(iseq, from) == line) {
+        VALUE other = insn_at((uintptr_t)(code + from));
+        if (from != at && other == insn) return true;
+        from += (size_t)insn_len(other);
+    }
+    return false;
+}
+
+size_t
+rb_vm_trace_host_operand_name(uintptr_t pc, char *buffer, size_t capacity)
+{
+    const struct rb_call_data *call;
+    switch (insn_at(pc)) {
+      case BIN(getinstancevariable):
+      case BIN(setinstancevariable):
+      case BIN(definedivar):
+        return put_id((ID)((const VALUE *)pc)[1], buffer, capacity);
+      case BIN(send):
+      case BIN(opt_send_without_block):
+        call = call_at(pc);
+        return call ? put_id(vm_ci_mid(call->ci), buffer, capacity) : 0;
+    }
+    return 0;
 }
