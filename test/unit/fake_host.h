@@ -57,6 +57,7 @@ struct fake_object {
     enum vm_trace_value_kind kind; /* as what guards meet it; 0: an object */
     const char *ivar;             /* that is accessed, or NULL */
     uint64_t length;
+    uint32_t shape;               /* 0: none */
 };
 
 /* What the module asked, to be set to 0 by tests. */

@@ -4,6 +4,8 @@
  */
 #include "ruby/internal/config.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "id.h"
@@ -18,6 +20,9 @@
 #include "ruby/version.h"
 #include "vm_callinfo.h"
 #include "vm_core.h"
+#if RUBY_API_VERSION_CODE >= 40000
+# include "shape.h"
+#endif
 
 #if RUBY_API_VERSION_CODE >= 40100
 # include "zjit.h" /* CFP_PC */
@@ -30,6 +35,7 @@
 
 #include "vm_trace/host/host.h"
 #include "vm_trace/host/names.h"
+#include "vm_trace/vm_trace_jit.h"
 
 #ifndef VM_CALL_FORWARDING
 # define VM_CALL_FORWARDING 0
@@ -185,6 +191,19 @@ see_length(struct vm_trace_seen *seen, VALUE collection)
     return VM_TRACE_SAW_LENGTH | (seen->length >> 32 ? VM_TRACE_SAW_WIDE : 0);
 }
 
+/* Objects of other types have their variables elsewhere, and most of them none. */
+static inline uint32_t
+see_shape(struct vm_trace_seen *seen, VALUE object)
+{
+#if RUBY_API_VERSION_CODE >= 40000
+    if (RB_SPECIAL_CONST_P(object) || !RB_TYPE_P(object, T_OBJECT)) return 0;
+    seen->shape = RBASIC_SHAPE_ID(object);
+    return VM_TRACE_SAW_SHAPE;
+#else
+    return 0;
+#endif
+}
+
 static inline uint32_t
 see_index(struct vm_trace_seen *seen, VALUE index)
 {
@@ -209,7 +228,7 @@ kind_of(VALUE value)
 }
 
 /* The same for any guard and any value. */
-static inline uint32_t
+static inline uint64_t
 see_any(const rb_control_frame_t *cfp, struct vm_trace_guard guard, struct vm_trace_seen *seen)
 {
     const VALUE *operand = guard.place == IN_SELF ? &cfp->self : cfp->sp - 1 - guard.depth;
@@ -227,14 +246,18 @@ see_any(const rb_control_frame_t *cfp, struct vm_trace_guard guard, struct vm_tr
     else if (guard.looks_at == VM_TRACE_LOOKS_AT_LENGTH) {
         numbers = see_length(seen, *operand);
     }
+    else if (guard.looks_at == VM_TRACE_LOOKS_AT_SHAPE) {
+        numbers = see_shape(seen, *operand);
+    }
     VALUE value = *operand;
     enum vm_trace_value_kind kind = kind_of(value);
     seen->value = (uintptr_t)value;
     seen->klass = kind == VM_TRACE_SAW_OBJECT ? (uintptr_t)RBASIC_CLASS(value) : kind;
-    return seen->what = kind == VM_TRACE_SAW_NOTHING ? 0 : kind | numbers;
+    seen->what = kind == VM_TRACE_SAW_NOTHING ? 0 : kind | numbers;
+    return seen->what & VM_TRACE_SAW_SHAPE ? (uint64_t)seen->shape << 32 | seen->what : seen->what;
 }
 
-uint32_t
+uint64_t
 rb_vm_trace_host_seen(struct rb_execution_context_struct *ec, uintptr_t pc, struct vm_trace_guard guard,
                       struct vm_trace_seen *seen)
 {
@@ -292,6 +315,92 @@ rb_vm_trace_host_ivar_name(uintptr_t pc, uintptr_t object, char *buffer, size_t 
     }
     return put_id(name, buffer, capacity);
 }
+
+/* --- shapes ------------------------------------------------------------------------------------- */
+
+#if RUBY_API_VERSION_CODE >= 40100
+# define SHAPE_PARENT(shape) ((shape)->parent_offset)
+# define SHAPE_COMPLEX_P(id) rb_shape_complex_p(id)
+# define SHAPE_ROOM(id) rb_shape_embedded_capacity(id)
+#elif RUBY_API_VERSION_CODE >= 40000
+# define SHAPE_PARENT(shape) ((shape)->parent_id)
+# define SHAPE_COMPLEX_P(id) rb_shape_too_complex_p(id)
+# define SHAPE_ROOM(id) RSHAPE_EMBEDDED_CAPACITY(id)
+#endif
+
+#ifdef SHAPE_ROOM
+/* A text that may have more than fits, and its length. */
+struct shape_text {
+    char *buffer;
+    size_t capacity, bytes;
+};
+
+static void
+add_bytes(struct shape_text *text, const char *from, size_t bytes)
+{
+    if (text->bytes < text->capacity) {
+        size_t room = text->capacity - text->bytes;
+        memcpy(text->buffer + text->bytes, from, bytes < room ? bytes : room);
+    }
+    text->bytes += bytes;
+}
+
+PRINTF_ARGS(static void add_format(struct shape_text *text, const char *format, ...), 2, 3);
+
+static void
+add_format(struct shape_text *text, const char *format, ...)
+{
+    char buffer[64];
+    va_list arguments;
+    va_start(arguments, format);
+    int bytes = vsnprintf(buffer, sizeof(buffer), format, arguments);
+    va_end(arguments);
+    add_bytes(text, buffer, (size_t)bytes < sizeof(buffer) ? (size_t)bytes : sizeof(buffer) - 1);
+}
+
+/* Objects that differ do so in the variables that were set last, or first. */
+enum { FIRST_NAMES = 4, LAST_NAMES = 8, NAMES = FIRST_NAMES + LAST_NAMES };
+
+static void
+add_variables(struct shape_text *text, shape_id_t id)
+{
+    const rb_shape_t *names[NAMES];
+    size_t count = 0, at;
+    for (const rb_shape_t *shape = RSHAPE(id); shape->type != SHAPE_ROOT; shape = RSHAPE(SHAPE_PARENT(shape))) count++;
+    at = count;
+    for (const rb_shape_t *shape = RSHAPE(id); shape->type != SHAPE_ROOT; shape = RSHAPE(SHAPE_PARENT(shape))) {
+        at--;
+        if (count <= NAMES || at < FIRST_NAMES) names[at] = shape;
+        else if (count - at <= LAST_NAMES) names[NAMES - (count - at)] = shape;
+    }
+    if (count == 0) add_format(text, "no variables");
+    for (size_t i = 0; i < count && i < NAMES; i++) {
+        VALUE name = names[i]->type == SHAPE_IVAR ? host_id_text(names[i]->edge_name) : 0;
+        if (i > 0) add_format(text, ", ");
+        if (count > NAMES && i == FIRST_NAMES) add_format(text, "%d more, ", (int)(count - NAMES));
+        if (name) add_bytes(text, RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
+        else add_format(text, "object_id");
+    }
+}
+
+size_t
+rb_vm_trace_shape_text(uint32_t id, char *buffer, size_t capacity)
+{
+    struct shape_text text = { buffer, capacity, 0 };
+    if (id == INVALID_SHAPE_ID) return 0;
+    if (SHAPE_COMPLEX_P(id)) add_format(&text, "too many shapes");
+    else add_variables(&text, id);
+    if (id & SHAPE_ID_FL_FROZEN) add_format(&text, ", frozen");
+    if (SHAPE_ROOM(id)) add_format(&text, "; room for %d", (int)SHAPE_ROOM(id));
+    return text.bytes;
+}
+#else
+size_t
+rb_vm_trace_shape_text(uint32_t id, char *buffer, size_t capacity)
+{
+    return 0;
+}
+#endif
 
 /* --- two instructions of one line ---------------------------------------------------------------- */
 

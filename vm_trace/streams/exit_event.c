@@ -115,7 +115,7 @@ locate(const struct rb_vm_trace_site *site, const struct rb_vm_trace_stacks *sta
 
 bool
 rb_vm_trace_exit_write(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec,
-                       struct exit_event *exit, uint32_t seen)
+                       struct exit_event *exit, uint64_t seen)
 {
     ractor_notice_reset(ractor);
     if (!hits_mark(ractor, exit->site->index)) {
