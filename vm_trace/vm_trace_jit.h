@@ -215,7 +215,7 @@ struct rb_vm_trace_site *rb_vm_trace_site_new(const struct rb_vm_trace_site_desc
 size_t rb_vm_trace_landings(const struct rb_iseq_struct *iseq, const void **pcs_out, size_t capacity);
 
 /*
- * Write what objects of a shape have: "@x, @y; room for 4", "no variables, frozen". Of many variables the
+ * Write what objects of a shape have: "@x, @y of 4" (so many fit in), "no variables, frozen". Of many variables the
  * first ones and the last ones. Returns the length of the text, which may be larger than `capacity`; it is
  * not terminated. 0: this Ruby does not tell.
  */

@@ -234,8 +234,8 @@ class TestSeen < Integration::Test
     RUBY
     (met, *), *others = seen(run, "double")
     assert_empty others
-    assert_match(/\AFar @x \(@z, @x(?:; room for \d+)?\)\z/, met)
-    assert_match(/\AGuardShape\(@x(?:; room for \d+)?\)\z/, run.trace.exits.find { |event| event["args"]["seen"] == met }["name"])
+    assert_match(/\AFar @x \(@z, @x(?: of \d+)?\)\z/, met)
+    assert_match(/\AGuardShape\(@x(?: of \d+)?\)\z/, run.trace.exits.find { |event| event["args"]["seen"] == met }["name"])
   end
   zjit_only :test_shapes
 
@@ -250,7 +250,7 @@ class TestSeen < Integration::Test
       others = [[:y, :x], [:x, :y], [*:a..:w, :x]].map { |names| Point.new(*names) } << Point.new(:b, :x).freeze
       3.times { others.each { |other| 2.times { other.double } } }
     RUBY
-    met = seen(run, "double").map { |name, *| name.gsub(/; room for \d+/, "") }
+    met = seen(run, "double").map { |name, *| name.gsub(/ of \d+/, "") }
     turns = ["(@y, @x)", "(@x, @y)", "(@a, @b, @c, @d, 12 more, @q, @r, @s, @t, @u, @v, @w, @x)", "(@b, @x, frozen)"]
     turns = 3.times.flat_map { turns.flat_map { |has| ["Point @x #{has}"] * 2 } }
     skip "the method is compiled again for what it meets" if met.size < turns.size

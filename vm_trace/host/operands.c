@@ -391,7 +391,7 @@ rb_vm_trace_shape_text(uint32_t id, char *buffer, size_t capacity)
     if (SHAPE_COMPLEX_P(id)) add_format(&text, "too many shapes");
     else add_variables(&text, id);
     if (id & SHAPE_ID_FL_FROZEN) add_format(&text, ", frozen");
-    if (SHAPE_ROOM(id)) add_format(&text, "; room for %d", (int)SHAPE_ROOM(id));
+    if (SHAPE_ROOM(id)) add_format(&text, " of %d", (int)SHAPE_ROOM(id));
     return text.bytes;
 }
 #else

@@ -135,7 +135,7 @@ put(const char *text, char *buffer, size_t capacity, size_t at)
     return at;
 }
 
-/* "Point", "Point @x", "Point @x (@y, @x; room for 4)". */
+/* "Point", "Point @x", "Point @x (@y, @x of 4)". */
 static size_t
 make_text(const void *what, char *buffer, size_t capacity)
 {
