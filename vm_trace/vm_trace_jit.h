@@ -215,6 +215,13 @@ struct rb_vm_trace_site *rb_vm_trace_site_new(const struct rb_vm_trace_site_desc
 size_t rb_vm_trace_landings(const struct rb_iseq_struct *iseq, const void **pcs_out, size_t capacity);
 
 /*
+ * Write what objects of a shape have: "@x, @y of 4" (so many fit in), "no variables, frozen". Of many variables the
+ * first ones and the last ones. Returns the length of the text, which may be larger than `capacity`; it is
+ * not terminated. 0: this Ruby does not tell.
+ */
+size_t rb_vm_trace_shape_text(uint32_t shape, char *buffer, size_t capacity);
+
+/*
  * What machine code does at a traced exit, after the frame's state is saved:
  *
  *     state = ec->thread->ractor->vm_trace        (rb_vm_trace_thread_offset(), rb_vm_trace_ractor_offset())
@@ -370,6 +377,7 @@ rb_vm_trace_landings(const struct rb_iseq_struct *iseq, const void **pcs_out, si
 {
     return 0;
 }
+RB_VM_TRACE_STUB size_t rb_vm_trace_shape_text(uint32_t shape, char *buffer, size_t capacity) { return 0; }
 RB_VM_TRACE_STUB size_t rb_vm_trace_thread_offset(void) { return 0; }
 RB_VM_TRACE_STUB bool rb_vm_trace_methods_requested_p(void) { return false; }
 RB_VM_TRACE_STUB bool

@@ -98,6 +98,27 @@ class TestLines < Integration::Test
                  exits.map { |event| Trace.named_frames(event).first(3) }.uniq
   end
 
+  # Only where a line has the instruction more than once; then also what it calls.
+  def test_two_instructions_of_one_line_are_told_apart
+    definition = "def size(x) = x\ndef foo(x, y)\n  (x + 1) + (y + 1)\nend\ndef bar(x) =\n  x + 1\n"
+    script = definition + <<~RUBY
+      100.times { foo(1, 1); bar(1) }
+      9.times { foo(#{BIG}, 1) }
+      5.times { foo(1, #{BIG}) }
+      3.times { bar(#{BIG}) }
+    RUBY
+    events = trace(script).trace
+    insns = eval(definition + "RubyVM::InstructionSequence.of(method(:foo)).to_a.last.grep(Array)", TOPLEVEL_BINDING.dup)
+    assert_equal 3, insns.count { |insn, | insn == :opt_plus }
+    counts = events.exits("FixnumAddOverflow").map { |event| event["args"].values_at("0", "insn", "insn_index") }.tally
+    foo, bar = counts.partition { |(place, *), _| place.include?("#foo") }
+    assert_equal [9, 5], foo.sort_by { |(*, index), _| index }.map(&:last).first(2), counts
+    assert_equal [[["Object#bar (script.rb:6)", "opt_plus", nil], 3]], bar
+    sites = events.sites("FixnumAddOverflow").group_by { |site| site["insn_index"] }
+    assert_equal foo.to_h { |(*, index), count| [index, count] }.merge(nil => 3),
+                 sites.transform_values { |same| same.sum { |site| site["hits"] } }
+  end
+
   def test_insn_is_the_instruction_that_exits
     script = "def foo(x) = x + 1\n100.times { foo(1) }\n9.times { foo(#{BIG}) }\n"
     events = trace(script).trace.exits("FixnumAddOverflow")

@@ -52,6 +52,14 @@ class TestAnnotate < Minitest::Test
     result.out
   end
 
+  def test_two_instructions_of_one_line_are_told_apart
+    bar = "Foo#bar (#{path("app")}/foo.rb:3)"
+    write("app/foo.rb", "a\nb\n  size + length\n")
+    file = record([["side_exit", "GuardType(Fixnum)", bar, { insn_index: 4, callee: "size" }, 3],
+                   ["side_exit", "GuardType(Fixnum)", bar, { insn_index: 9, callee: "length" }, 1]])
+    assert_match(/3 .*\^ GuardType\(Fixnum\), opt_plus@4 of size\b.*\n.*1 .*\^ .*, opt_plus@9 of length\b/, annotated(file))
+  end
+
   # Rows of a table
   def rows(table, *args) = JSON.parse(annotated("--format=json", *args)).dig("annotated_#{table}", "rows")
 

@@ -171,11 +171,66 @@ class TestReasons < Minitest::Test
     with_file(trace.bytes) do |path|
       text = tool("report", "--advice", path).out
       assert_match(/^Exits by reason: .*^Advice\n.*^Exits by instruction/m, text)
-      assert_match(/^Advice\nGuardType\(\*\)\n  is        exit\n  count     2\n  means     A value has /, text)
+      assert_match(/^Advice\nGuardType\(\*\)\n  is        exit\n  count     2\n  mostly at A#a \(\/a\.rb:1\), send: 1 of 1\n  means     A value has /, text)
       markdown = tool("report", "--advice", "--format=markdown", path).out
       assert_match(/^## Advice\n\n### `GuardType\(\*\)`$/, markdown.gsub("\n\n\n", "\n\n"))
       few = tool("report", "--advice", "--top=2", path).out
       assert_includes few, "\nAdvice for 3 of 6 reasons\n"
+    end
+  end
+
+  # 1,500 exits: of one place, and when. Others are the warm-up of the same reason.
+  def lasting(reason, insn, times, **args)
+    FxtBuilder.simple do |b|
+      times.each { |ts| b.exit(reason, "Foo#get (/app/foo.rb:4)", ts:, insn:, **args) }
+      10.times { |i| b.exit(reason, "Foo#other (/app/foo.rb:9)", ts: 10 + i, insn:) }
+      b.exit("GuardLess", "Foo#last (/app/foo.rb:20)", ts: 160_000, insn: "send")
+    end
+  end
+
+  STEADY = (1..1500).map { |i| i * 100 }.freeze
+  WARM_UP = (1..1500).map { |i| i * 60 }.freeze # over before the last quarter
+
+  def test_advice_looks_at_the_pattern_of_the_exits
+    advice = ->(trace, reason) { report_of(trace, "--advice")["advice"]["rows"].find { |row| row["reason"] == reason } }
+    bug = advice[lasting("invalidated_block", "opt_getconstant_path", STEADY, insn_index: 7), "invalidated_block"]
+    assert_equal 1, bug["lasting"]
+    assert_includes bug["help"], "./configure --with-fixes=yjit-invalidated-block"
+    refute_match(/\ADefine methods and constants at boot/, bug["help"])
+    assert_equal "Foo#get (/app/foo.rb:4), opt_getconstant_path@7: 1,500 of 1,510, to the end of the trace", bug["place"]
+    usual = explained("invalidated_block")[0]
+    [lasting("invalidated_block", "send", WARM_UP), lasting("invalidated_block", "send", STEADY.first(900).map { |ts| ts * 5 / 3 })].each do |trace|
+      row = advice[trace, "invalidated_block"]
+      assert_equal [0, *usual.values_at("cause", "help")], row.values_at("lasting", "cause", "help")
+    end
+    literal = advice[lasting("GuardType(ArrayExact)", "expandarray", STEADY), "GuardType(*)"]
+    assert_includes literal["help"], "--with-fixes=zjit-nil-variables"
+    refute_includes advice[lasting("GuardType(ArrayExact)", "send", STEADY), "GuardType(*)"]["help"], "--with-fixes"
+  end
+
+  # Half of all: no place is the one to look at if there are many.
+  def test_many_places_are_no_pattern
+    trace = FxtBuilder.simple do |b|
+      6000.times { |i| b.exit("invalidated_block", "Foo#get (/app/foo.rb:#{i % 3})", ts: i, insn: "send") }
+    end
+    assert_equal [[0, "Foo#get (/app/foo.rb:0), send: 2,000 of 6,000"]],
+                 report_of(trace, "--advice")["advice"]["rows"].map { |row| [row["lasting"], row["place"].sub(/\A.*?:\d/, "Foo#get (/app/foo.rb:0")] }
+  end
+
+  def test_explain_of_a_trace
+    with_file(lasting("invalidated_block", "send", STEADY).bytes) do |path|
+      result = tool("explain", path, "invalidated_block")
+      assert_match(/\Ainvalidated_block\n  is        exit\n  count     1,510\n  mostly at Foo#get .*--with-fixes=yjit/m, result.out)
+      refute_includes result.out, "GuardLess"
+      reasons = ->(*args) { JSON.parse(tool("explain", "--format=json", path, *args).out)["advice"]["rows"].map { |row| row["reason"] } }
+      assert_equal %w[invalidated_block GuardLess], reasons[]
+      assert_equal %w[GuardLess], reasons["Foo#last"]
+      assert_equal %w[GuardLess], reasons["foo.rb:20"]
+      assert_equal %w[invalidated_block], reasons["foo.rb:9"]
+      other = tool("explain", path, "Foo#lst")
+      assert_equal 2, other.status
+      assert_includes other.err, "did you mean Foo#last?"
+      assert_includes tool("explain", path, "GuardNotFrozen").err, "the trace has no such exits"
     end
   end
 

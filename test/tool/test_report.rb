@@ -60,6 +60,23 @@ class TestReport < Minitest::Test
     refute_match(/callee/, report(OurTrace.new.build).out)
   end
 
+  # Two calls on one line: the instruction has its index, and what it calls. Tables by instruction lack it.
+  def test_exits_of_two_instructions_of_one_line_are_told_apart
+    trace = FxtBuilder.simple do |b|
+      place = "Foo#bar (/app/foo.rb:3)"
+      4.times { |i| b.exit("GuardType(Fixnum)", place, ts: 10 + i, insn: "send", insn_index: 7, callee: "size") }
+      2.times { |i| b.exit("GuardType(Fixnum)", place, ts: 20 + i, insn: "send", insn_index: 12, callee: "length") }
+      b.exit("GuardType(Fixnum)", "Foo#bar (/app/foo.rb:4)", ts: 30, insn: "send")
+    end
+    data = json(trace)
+    assert_equal [["send@7", "size", 4], ["send@12", "length", 2]],
+                 rows(data, "exits_of_shared_lines", "instruction", "callee", "count")
+    assert_equal [["send", 7]], rows(data, "exits_by_instruction", "instruction", "count")
+    assert_match(/Exits on lines that have their instruction more than once: 6\n.*\n +4 .* send@7 +size +Foo#bar/,
+                 report(trace).out)
+    refute_match(/more than once/, report(OurTrace.new.build).out)
+  end
+
   def test_worst_pairs_are_of_a_method_whatever_its_line_and_a_reason
     trace = FxtBuilder.simple do |b|
       exit_event(b, "X", "A#a (/x y (z).rb:1)", ts: 10)

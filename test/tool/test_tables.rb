@@ -156,7 +156,7 @@ class TestTables < Minitest::Test
   def test_schema_json_describes_each_column
     export(FIXTURES.first)
     schema = JSON.parse(File.read("#{@dir}/out/schema.json"))
-    assert_equal 2, schema["schema"]
+    assert_equal 3, schema["schema"]
     assert_equal TABLES, schema["tables"].map { |table| table["name"] }
     schema["tables"].each do |table|
       path = Dir["#{@dir}/out/#{table["name"]}/*/*/*.csv.gz"].first
@@ -179,8 +179,8 @@ class TestTables < Minitest::Test
   end
 
   # Columns may be added at the end, with a new version; others are in somebody's database.
-  def test_columns_of_version_2_stay
-    assert_equal "dd4e12e7963a", begin
+  def test_columns_of_version_3_stay
+    assert_equal "6ec33bc98d93", begin
       export(FIXTURES.first)
       tables = JSON.parse(File.read("#{@dir}/out/schema.json"))["tables"]
       names = tables.map { |t| [t["name"], *t["columns"].map { |column| column.values_at("name", "type") }] }
@@ -229,7 +229,7 @@ class TestTables < Minitest::Test
   def test_partitions_keys_and_times
     result = export(write("t.fxt", our_trace(service: "shop", version: "42")))
     assert_equal ["", 0], [result.err, result.status]
-    assert_equal "1 of 1 trace written to #{@dir}/out: 1 process, schema 2\n", result.out
+    assert_equal "1 of 1 trace written to #{@dir}/out: 1 process, schema 3\n", result.out
     key = "web1-42-#{NOON + 1000}"
     wanted = TABLES.map { |table| "#{table}/day=2026-11-26/host=web1/#{key}.csv.gz" }
     assert_equal (wanted + ["schema.json"]).sort, files
@@ -364,7 +364,7 @@ class TestTables < Minitest::Test
       assert_equal 1, result.err.scan(message).size, "#{message}\n#{result.err}"
     end
     assert_equal <<~TEXT, result.out
-      6 of 9 traces written to #{@dir}/out: 6 processes, schema 2
+      6 of 9 traces written to #{@dir}/out: 6 processes, schema 3
       2 skipped: cannot be read, or no trace
       1 skipped: no events
       1 damaged: written up to the damage
@@ -383,12 +383,12 @@ class TestTables < Minitest::Test
     File.write("#{@dir}/out/schema.json", %({"schema": 7}))
     result = export(write("t.fxt", our_trace))
     assert_equal 0, result.status
-    assert_match(/schema\.json: has schema 7, and this tool writes 2: the column schema/, result.err)
+    assert_match(/schema\.json: has schema 7, and this tool writes 3: the column schema/, result.err)
     assert_equal %({"schema": 7}), File.read("#{@dir}/out/schema.json")
     assert_equal 1, rows("processes").size
     File.write("#{@dir}/out/schema.json", %({"schema": 0}))
     export("#{@dir}/t.fxt")
-    assert_equal 2, JSON.parse(File.read("#{@dir}/out/schema.json"))["schema"]
+    assert_equal 3, JSON.parse(File.read("#{@dir}/out/schema.json"))["schema"]
   end
 
   def test_a_folder_that_cannot_be_written

@@ -4,6 +4,7 @@
 #define _GNU_SOURCE 1 /* asprintf */
 #include "fake_host.h"
 #include "vm_trace/vm_trace.h"
+#include "vm_trace/vm_trace_jit.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -550,7 +551,7 @@ rb_vm_trace_host_find_operands(uintptr_t pc, struct vm_trace_guard *guard)
     return true;
 }
 
-uint32_t
+uint64_t
 rb_vm_trace_host_seen(struct rb_execution_context_struct *ec, uintptr_t pc, struct vm_trace_guard guard,
                       struct vm_trace_seen *seen)
 {
@@ -565,7 +566,10 @@ rb_vm_trace_host_seen(struct rb_execution_context_struct *ec, uintptr_t pc, stru
     if (guard.looks_at == VM_TRACE_LOOKS_AT_LENGTH) seen->what |= VM_TRACE_SAW_LENGTH;
     bool wide = seen->index != (int32_t)seen->index || seen->length > UINT32_MAX;
     if (seen->what > UINT8_MAX && wide) seen->what |= VM_TRACE_SAW_WIDE;
-    return seen->what;
+    if (guard.looks_at != VM_TRACE_LOOKS_AT_SHAPE || !fake_host.operand->shape) return seen->what;
+    seen->shape = fake_host.operand->shape;
+    seen->what |= VM_TRACE_SAW_SHAPE;
+    return (uint64_t)seen->shape << 32 | seen->what;
 }
 
 size_t
@@ -596,5 +600,32 @@ rb_vm_trace_host_ivar_name(uintptr_t pc, uintptr_t object, char *buffer, size_t 
     const struct fake_object *of = (const struct fake_object *)object;
     size_t bytes = of->ivar ? strlen(of->ivar) : 0;
     if (bytes) memcpy(buffer, of->ivar, bytes < capacity ? bytes : capacity);
+    return bytes;
+}
+
+/* An ISEQ has an instruction a line, so the index is that of the line. */
+bool
+rb_vm_trace_host_insn_repeated_p(const struct rb_iseq_struct *iseq, uintptr_t pc, uint32_t *index_out)
+{
+    *index_out = (uint32_t)((pc - iseq->from) / sizeof(uintptr_t));
+    return fake_host.operand_name != NULL;
+}
+
+size_t
+rb_vm_trace_host_operand_name(uintptr_t pc, char *buffer, size_t capacity)
+{
+    (void)pc;
+    size_t bytes = strlen(fake_host.operand_name);
+    memcpy(buffer, fake_host.operand_name, bytes < capacity ? bytes : capacity);
+    return bytes;
+}
+
+/* The test's number. */
+size_t
+rb_vm_trace_shape_text(uint32_t shape, char *buffer, size_t capacity)
+{
+    char text[32];
+    size_t bytes = (size_t)snprintf(text, sizeof(text), "@v%u", shape);
+    memcpy(buffer, text, bytes < capacity ? bytes : capacity);
     return bytes;
 }

@@ -57,6 +57,7 @@ struct fake_object {
     enum vm_trace_value_kind kind; /* as what guards meet it; 0: an object */
     const char *ivar;             /* that is accessed, or NULL */
     uint64_t length;
+    uint32_t shape;               /* 0: none */
 };
 
 /* What the module asked, to be set to 0 by tests. */
@@ -68,6 +69,7 @@ struct fake_host {
     enum vm_trace_compiled compiled; /* what it answers */
     const struct fake_object *operand; /* what guards meet; NULL: it can't be found */
     int64_t index;
+    const char *operand_name; /* of instructions that are not alone on their line; NULL: all are */
 };
 extern struct fake_host fake_host;
 

@@ -249,6 +249,21 @@ shape_guard_says_the_instance_variable(void **state)
     trace_free(trace);
 }
 
+/* Objects of one class in turn: what is kept of the last exit must not be what is said of the next. */
+static void
+shape_guard_says_what_each_object_has(void **state)
+{
+    (void)state;
+    struct rb_vm_trace_site *site = begin("GuardShape(ShapeId(7))", 1);
+    struct fake_class klass = { .name = "Point" };
+    struct fake_object objects[] = { { .klass = &klass, .ivar = "@x", .shape = 1 }, { .klass = &klass, .shape = 4000000000 } };
+    for (int i = 0; i < 6; i++) meet(site, &objects[i / 2 % 2]);
+    struct trace *trace = end();
+    assert_all_seen(trace, (const char *const []){ "Point @x (@v1)", "Point @x (@v1)", "Point (@v4000000000)",
+                                                   "Point (@v4000000000)", "Point @x (@v1)", "Point @x (@v1)" }, 6);
+    trace_free(trace);
+}
+
 /* -1 as the signed number that it is. */
 static void
 index_guard_says_index_and_length_of_each_exit(void **state)
@@ -365,6 +380,7 @@ main(void)
         isolated_test(what_a_guard_meets_in_turn_is_not_written_anew),
         isolated_test(operand_that_is_not_found_is_left_out),
         isolated_test(shape_guard_says_the_instance_variable),
+        isolated_test(shape_guard_says_what_each_object_has),
         isolated_test(index_guard_says_index_and_length_of_each_exit),
         isolated_test(reasons_without_a_guard_look_at_nothing),
         isolated_test(event_without_room_for_all_has_fewer_frames_of_their_own),

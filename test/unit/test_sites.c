@@ -87,6 +87,32 @@ site_event_says_kind_instruction_version_and_location(void **state)
 }
 
 static void
+instructions_that_share_a_line_and_a_name_have_an_index_and_what_they_call(void **state)
+{
+    (void)state;
+    start(1);
+    fake_push(&main_thread, &foo, 1);
+    take_exit(make_site(RB_VM_TRACE_SIDE_EXIT, "alone", &foo, 5), &main_thread);
+    fake_host.operand_name = "size";
+    take_exit(make_site(RB_VM_TRACE_SIDE_EXIT, "shared", &foo, 6), &main_thread);
+    fake_host.operand_name = "";
+    take_exit(make_site(RB_VM_TRACE_SIDE_EXIT, "calls nothing", &foo, 7), &main_thread);
+    struct trace *trace = finish_traced();
+    for (int i = 0; i < 2; i++) {
+        const char *const category = i ? "trace" : "side_exit";
+        const struct trace_event *shared = i ? site_event(trace, "shared") : trace_event(trace, category, "shared", 0);
+        const struct trace_event *alone = i ? site_event(trace, "alone") : trace_event(trace, category, "alone", 0);
+        assert_int_equal(trace_number(shared, "insn_index"), 5);
+        assert_string_equal(trace_text(shared, "callee"), "size");
+        assert_null(trace_argument(alone, "insn_index"));
+        assert_null(trace_argument(alone, "callee"));
+    }
+    assert_int_equal(trace_number(site_event(trace, "calls nothing"), "insn_index"), 6);
+    assert_null(trace_argument(site_event(trace, "calls nothing"), "callee"));
+    trace_free(trace);
+}
+
+static void
 location_has_its_owner_from_the_first_recorded_exit(void **state)
 {
     (void)state;
@@ -447,6 +473,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         isolated_test(each_site_with_hits_is_reported_once_with_their_number),
         isolated_test(site_event_says_kind_instruction_version_and_location),
+        isolated_test(instructions_that_share_a_line_and_a_name_have_an_index_and_what_they_call),
         isolated_test(location_has_its_owner_from_the_first_recorded_exit),
         isolated_test(location_has_its_owner_when_the_running_method_is_compiled),
         isolated_test(long_location_is_whole),

@@ -230,6 +230,7 @@ enum vm_trace_looks_at {
     VM_TRACE_LOOKS_AT_ARGUMENT,   /* the first one */
     VM_TRACE_LOOKS_AT_UNEXPECTED, /* the first operand that is not as expected */
     VM_TRACE_LOOKS_AT_IVAR,       /* the object, and its instance variable that is accessed */
+    VM_TRACE_LOOKS_AT_SHAPE,      /* the same, and which variables the object has */
     VM_TRACE_LOOKS_AT_INDEX,      /* the collection, its length, and the index */
     VM_TRACE_LOOKS_AT_LENGTH      /* the collection and its length */
 };
@@ -263,6 +264,7 @@ enum vm_trace_value_kind {
 #define VM_TRACE_SAW_INDEX 0x100U  /* beside the kind: `index` is known, and `length` */
 #define VM_TRACE_SAW_LENGTH 0x200U
 #define VM_TRACE_SAW_WIDE 0x400U   /* one of them has more than 32 bits */
+#define VM_TRACE_SAW_SHAPE 0x800U  /* `shape` is known */
 
 struct vm_trace_seen {
     uint32_t what;         /* an enum vm_trace_value_kind, and which numbers there are */
@@ -270,6 +272,7 @@ struct vm_trace_seen {
     uintptr_t klass;       /* of VM_TRACE_SAW_OBJECT: its class; 0: it has none. Else the kind */
     int64_t index;
     uint64_t length;       /* elements of an array, bytes of a string */
+    uint32_t shape;        /* of an object */
 };
 
 /*
@@ -280,9 +283,10 @@ bool rb_vm_trace_host_find_operands(uintptr_t pc, struct vm_trace_guard *guard);
 
 /*
  * What such a guard has met, in the innermost frame of `ec`, which exits at that instruction. Returns
- * seen->what; VM_TRACE_SAW_NOTHING: the frame is elsewhere, or all operands are as expected.
+ * seen->what and, in the upper half, seen->shape; VM_TRACE_SAW_NOTHING: the frame is elsewhere, or all
+ * operands are as expected.
  */
-uint32_t rb_vm_trace_host_seen(struct rb_execution_context_struct *ec, uintptr_t pc, struct vm_trace_guard guard,
+uint64_t rb_vm_trace_host_seen(struct rb_execution_context_struct *ec, uintptr_t pc, struct vm_trace_guard guard,
                                struct vm_trace_seen *seen);
 
 /*
@@ -308,6 +312,18 @@ bool rb_vm_trace_host_class_named_p(uintptr_t klass);
  * known. As for host_label.
  */
 size_t rb_vm_trace_host_ivar_name(uintptr_t pc, uintptr_t object, char *buffer, size_t capacity);
+
+/*
+ * Whether the source line of the instruction at `pc`, of `iseq`, has another one of that name: looks
+ * only at the instructions around it that are of the same line. Sets its index, as `--dump=insns` shows it.
+ */
+bool rb_vm_trace_host_insn_repeated_p(const struct rb_iseq_struct *iseq, uintptr_t pc, uint32_t *index_out);
+
+/*
+ * Name of the method that the instruction at `pc` calls, or of the instance variable that it reads or
+ * writes; 0: its own name says that, as that of `opt_plus` does. As for host_label.
+ */
+size_t rb_vm_trace_host_operand_name(uintptr_t pc, char *buffer, size_t capacity);
 
 /*
  * Clear the part of an object that its allocator has not filled yet. While this ractor waits for a

@@ -4,6 +4,8 @@
  */
 #include "ruby/internal/config.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "id.h"
@@ -18,6 +20,9 @@
 #include "ruby/version.h"
 #include "vm_callinfo.h"
 #include "vm_core.h"
+#if RUBY_API_VERSION_CODE >= 40000
+# include "shape.h"
+#endif
 
 #if RUBY_API_VERSION_CODE >= 40100
 # include "zjit.h" /* CFP_PC */
@@ -30,6 +35,7 @@
 
 #include "vm_trace/host/host.h"
 #include "vm_trace/host/names.h"
+#include "vm_trace/vm_trace_jit.h"
 
 #ifndef VM_CALL_FORWARDING
 # define VM_CALL_FORWARDING 0
@@ -185,6 +191,19 @@ see_length(struct vm_trace_seen *seen, VALUE collection)
     return VM_TRACE_SAW_LENGTH | (seen->length >> 32 ? VM_TRACE_SAW_WIDE : 0);
 }
 
+/* Objects of other types have their variables elsewhere, and most of them none. */
+static inline uint32_t
+see_shape(struct vm_trace_seen *seen, VALUE object)
+{
+#if RUBY_API_VERSION_CODE >= 40000
+    if (RB_SPECIAL_CONST_P(object) || !RB_TYPE_P(object, T_OBJECT)) return 0;
+    seen->shape = RBASIC_SHAPE_ID(object);
+    return VM_TRACE_SAW_SHAPE;
+#else
+    return 0;
+#endif
+}
+
 static inline uint32_t
 see_index(struct vm_trace_seen *seen, VALUE index)
 {
@@ -209,7 +228,7 @@ kind_of(VALUE value)
 }
 
 /* The same for any guard and any value. */
-static inline uint32_t
+static inline uint64_t
 see_any(const rb_control_frame_t *cfp, struct vm_trace_guard guard, struct vm_trace_seen *seen)
 {
     const VALUE *operand = guard.place == IN_SELF ? &cfp->self : cfp->sp - 1 - guard.depth;
@@ -227,14 +246,18 @@ see_any(const rb_control_frame_t *cfp, struct vm_trace_guard guard, struct vm_tr
     else if (guard.looks_at == VM_TRACE_LOOKS_AT_LENGTH) {
         numbers = see_length(seen, *operand);
     }
+    else if (guard.looks_at == VM_TRACE_LOOKS_AT_SHAPE) {
+        numbers = see_shape(seen, *operand);
+    }
     VALUE value = *operand;
     enum vm_trace_value_kind kind = kind_of(value);
     seen->value = (uintptr_t)value;
     seen->klass = kind == VM_TRACE_SAW_OBJECT ? (uintptr_t)RBASIC_CLASS(value) : kind;
-    return seen->what = kind == VM_TRACE_SAW_NOTHING ? 0 : kind | numbers;
+    seen->what = kind == VM_TRACE_SAW_NOTHING ? 0 : kind | numbers;
+    return seen->what & VM_TRACE_SAW_SHAPE ? (uint64_t)seen->shape << 32 | seen->what : seen->what;
 }
 
-uint32_t
+uint64_t
 rb_vm_trace_host_seen(struct rb_execution_context_struct *ec, uintptr_t pc, struct vm_trace_guard guard,
                       struct vm_trace_seen *seen)
 {
@@ -266,6 +289,16 @@ accessed_by_call(const struct rb_call_data *call, VALUE receiver)
     return accessor ? method->def->body.attr.id : 0;
 }
 
+static size_t
+put_id(ID id, char *buffer, size_t capacity)
+{
+    VALUE text = id ? host_id_text(id) : 0;
+    if (!text) return 0;
+    size_t bytes = (size_t)RSTRING_LEN(text);
+    memcpy(buffer, RSTRING_PTR(text), bytes < capacity ? bytes : capacity);
+    return bytes;
+}
+
 size_t
 rb_vm_trace_host_ivar_name(uintptr_t pc, uintptr_t object, char *buffer, size_t capacity)
 {
@@ -280,9 +313,132 @@ rb_vm_trace_host_ivar_name(uintptr_t pc, uintptr_t object, char *buffer, size_t 
       default:
         if (call) name = accessed_by_call(call, (VALUE)object);
     }
-    VALUE text = name ? host_id_text(name) : 0;
-    if (!text) return 0;
-    size_t bytes = (size_t)RSTRING_LEN(text);
-    memcpy(buffer, RSTRING_PTR(text), bytes < capacity ? bytes : capacity);
-    return bytes;
+    return put_id(name, buffer, capacity);
+}
+
+/* --- shapes ------------------------------------------------------------------------------------- */
+
+#if RUBY_API_VERSION_CODE >= 40100
+# define SHAPE_PARENT(shape) ((shape)->parent_offset)
+# define SHAPE_COMPLEX_P(id) rb_shape_complex_p(id)
+# define SHAPE_ROOM(id) rb_shape_embedded_capacity(id)
+#elif RUBY_API_VERSION_CODE >= 40000
+# define SHAPE_PARENT(shape) ((shape)->parent_id)
+# define SHAPE_COMPLEX_P(id) rb_shape_too_complex_p(id)
+# define SHAPE_ROOM(id) RSHAPE_EMBEDDED_CAPACITY(id)
+#endif
+
+#ifdef SHAPE_ROOM
+/* A text that may have more than fits, and its length. */
+struct shape_text {
+    char *buffer;
+    size_t capacity, bytes;
+};
+
+static void
+add_bytes(struct shape_text *text, const char *from, size_t bytes)
+{
+    if (text->bytes < text->capacity) {
+        size_t room = text->capacity - text->bytes;
+        memcpy(text->buffer + text->bytes, from, bytes < room ? bytes : room);
+    }
+    text->bytes += bytes;
+}
+
+PRINTF_ARGS(static void add_format(struct shape_text *text, const char *format, ...), 2, 3);
+
+static void
+add_format(struct shape_text *text, const char *format, ...)
+{
+    char buffer[64];
+    va_list arguments;
+    va_start(arguments, format);
+    int bytes = vsnprintf(buffer, sizeof(buffer), format, arguments);
+    va_end(arguments);
+    add_bytes(text, buffer, (size_t)bytes < sizeof(buffer) ? (size_t)bytes : sizeof(buffer) - 1);
+}
+
+/* Objects that differ do so in the variables that were set last, or first. */
+enum { FIRST_NAMES = 4, LAST_NAMES = 8, NAMES = FIRST_NAMES + LAST_NAMES };
+
+static void
+add_variables(struct shape_text *text, shape_id_t id)
+{
+    const rb_shape_t *names[NAMES];
+    size_t count = 0, at;
+    for (const rb_shape_t *shape = RSHAPE(id); shape->type != SHAPE_ROOT; shape = RSHAPE(SHAPE_PARENT(shape))) count++;
+    at = count;
+    for (const rb_shape_t *shape = RSHAPE(id); shape->type != SHAPE_ROOT; shape = RSHAPE(SHAPE_PARENT(shape))) {
+        at--;
+        if (count <= NAMES || at < FIRST_NAMES) names[at] = shape;
+        else if (count - at <= LAST_NAMES) names[NAMES - (count - at)] = shape;
+    }
+    if (count == 0) add_format(text, "no variables");
+    for (size_t i = 0; i < count && i < NAMES; i++) {
+        VALUE name = names[i]->type == SHAPE_IVAR ? host_id_text(names[i]->edge_name) : 0;
+        if (i > 0) add_format(text, ", ");
+        if (count > NAMES && i == FIRST_NAMES) add_format(text, "%d more, ", (int)(count - NAMES));
+        if (name) add_bytes(text, RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
+        else add_format(text, "object_id");
+    }
+}
+
+size_t
+rb_vm_trace_shape_text(uint32_t id, char *buffer, size_t capacity)
+{
+    struct shape_text text = { buffer, capacity, 0 };
+    if (id == INVALID_SHAPE_ID) return 0;
+    if (SHAPE_COMPLEX_P(id)) add_format(&text, "too many shapes");
+    else add_variables(&text, id);
+    if (id & SHAPE_ID_FL_FROZEN) add_format(&text, ", frozen");
+    if (SHAPE_ROOM(id)) add_format(&text, " of %d", (int)SHAPE_ROOM(id));
+    return text.bytes;
+}
+#else
+size_t
+rb_vm_trace_shape_text(uint32_t id, char *buffer, size_t capacity)
+{
+    return 0;
+}
+#endif
+
+/* --- two instructions of one line ---------------------------------------------------------------- */
+
+bool
+rb_vm_trace_host_insn_repeated_p(const struct rb_iseq_struct *iseq, uintptr_t pc, uint32_t *index_out)
+{
+    enum { LOOKED_AT = 512 }; /* words to each side: a longer line is not worth more time */
+    const struct rb_iseq_constant_body *body = ISEQ_BODY(iseq);
+    const VALUE *code = body->iseq_encoded;
+    size_t size = body->iseq_size, at = (size_t)((const VALUE *)pc - code);
+    if (!code || at >= size) return false;
+    *index_out = (uint32_t)at;
+    unsigned int line = rb_iseq_line_no(iseq, at);
+    size_t from = at, until = at + LOOKED_AT < size ? at + LOOKED_AT : size;
+    while (from > 0 && at - from < LOOKED_AT && rb_iseq_line_no(iseq, from - 1) == line) from--;
+    if (at - from == LOOKED_AT) from = at; /* perhaps not where an instruction begins */
+    VALUE insn = insn_at(pc);
+    while (from < until && rb_iseq_line_no(iseq, from) == line) {
+        VALUE other = insn_at((uintptr_t)(code + from));
+        if (from != at && other == insn) return true;
+        from += (size_t)insn_len(other);
+    }
+    return false;
+}
+
+size_t
+rb_vm_trace_host_operand_name(uintptr_t pc, char *buffer, size_t capacity)
+{
+    const struct rb_call_data *call;
+    switch (insn_at(pc)) {
+      case BIN(getinstancevariable):
+      case BIN(setinstancevariable):
+      case BIN(definedivar):
+        return put_id((ID)((const VALUE *)pc)[1], buffer, capacity);
+      case BIN(send):
+      case BIN(opt_send_without_block):
+        call = call_at(pc);
+        return call ? put_id(vm_ci_mid(call->ci), buffer, capacity) : 0;
+    }
+    return 0;
 }

@@ -113,6 +113,7 @@ c_functions! {
     pub(super) fn rb_vm_trace_countdown_offset() -> usize;
     pub(super) fn rb_vm_trace_hits_offset(site: SitePtr) -> usize;
     pub(super) fn rb_vm_trace_code_free(iseq: AnyPtr);
+    pub(super) fn rb_vm_trace_shape_text(shape: u32, buffer: *mut u8, capacity: usize) -> usize;
     pub(super) fn rb_vm_trace_landings(iseq: AnyPtr, pcs: *mut AnyPtr, capacity: usize) -> usize;
 
     pub(super) fn rb_vm_trace_span_begin(kind: SpanKind, name: *const u8, len: usize) -> bool;

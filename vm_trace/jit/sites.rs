@@ -60,6 +60,13 @@ pub fn landings<I, V>(iseq: *const I, pcs: &mut [*const V]) -> usize {
     unsafe { rb_vm_trace_landings(iseq.cast(), pcs.as_mut_ptr().cast(), pcs.len()) }
 }
 
+/// What objects of a shape have: "@x, @y". Empty: this Ruby does not tell.
+pub fn shape_text(shape: u32) -> String {
+    let mut buffer = [0; 1024];
+    let bytes = unsafe { rb_vm_trace_shape_text(shape, buffer.as_mut_ptr(), buffer.len()) };
+    String::from_utf8_lossy(&buffer[..bytes.min(buffer.len())]).into_owned()
+}
+
 // Offsets for machine code, see rb_vm_trace_site_new in vm_trace_jit.h
 
 /// `ec->thread->ractor` in the thread

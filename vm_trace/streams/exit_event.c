@@ -23,7 +23,8 @@ count_arguments(const struct exit_event *exit)
 {
     const struct rb_vm_trace_site *site = exit->site;
     enum { INSN_AND_VERSION = 2 };
-    unsigned count = INSN_AND_VERSION + (exit->weight > 1) + (exit->outcome != W_NONE) + (site->callee != NULL);
+    unsigned count = INSN_AND_VERSION + (exit->weight > 1) + (exit->outcome != W_NONE) + (site->callee != NULL) +
+        site->repeated;
     return count + seen_arguments(exit->seen) + has_iseq_p(site) + has_lost_time_p(site);
 }
 
@@ -75,6 +76,7 @@ write_exit(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct
     if (exit->weight > 1) event_uint32(&event, W_WEIGHT, (uint32_t)exit->weight);
     if (exit->outcome != W_NONE) event_string(&event, W_OUTCOME, exit->outcome);
     if (site->callee && !event_interned_rarely(&event, rb_vm_trace_callee_name, site->callee)) return false;
+    if (site->repeated && !event_uint32_rarely(&event, rb_vm_trace_insn_index_name, site->insn_index)) return false;
     if (has_iseq_p(site) && !event_interned(&event, W_ISEQ, site->iseq)) return false;
     if (exit->seen) {
         enum { SEEN_WORDS = 1 };
@@ -113,7 +115,7 @@ locate(const struct rb_vm_trace_site *site, const struct rb_vm_trace_stacks *sta
 
 bool
 rb_vm_trace_exit_write(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec,
-                       struct exit_event *exit, uint32_t seen)
+                       struct exit_event *exit, uint64_t seen)
 {
     ractor_notice_reset(ractor);
     if (!hits_mark(ractor, exit->site->index)) {

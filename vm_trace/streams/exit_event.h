@@ -20,7 +20,7 @@ struct exit_event {
     uint64_t weight;               /* exits that this one represents */
     enum vm_trace_word outcome;    /* W_NONE: not a recompile exit */
     struct exit_flow flow;
-    uint32_t seen;                 /* what its guard has met (see) */
+    uint64_t seen;                 /* what its guard has met (see) */
     struct vm_trace_seen_text seen_text;
 };
 
@@ -37,11 +37,11 @@ node_of(const struct rb_vm_trace_ractor *ractor)
  * meets a few classes in turn has a template for each of them.
  */
 static inline struct vm_trace_template *
-template_of(struct rb_vm_trace_ractor *ractor, uint32_t node, uint32_t seen)
+template_of(struct rb_vm_trace_ractor *ractor, uint32_t node, uint64_t seen)
 {
     struct vm_trace_exit_state *exits = exits_of(ractor);
     const uint64_t golden_ratio = UINT64_C(0x9e3779b97f4a7c15);
-    uint64_t which = seen ? exits->seen.klass * golden_ratio >> 32 : 0;
+    uint64_t which = seen ? (exits->seen.klass ^ seen >> 32) * golden_ratio >> 32 : 0;
     return &exits->templates[(node + which) % VM_TRACE_TEMPLATES];
 }
 
@@ -67,6 +67,6 @@ write_sample(struct rb_vm_trace_ractor *ractor, const struct vm_trace_sample *sa
  * met; the event lacks it if there is no memory for its text. The stack was captured before.
  */
 bool rb_vm_trace_exit_write(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec,
-                            struct exit_event *exit, uint32_t seen);
+                            struct exit_event *exit, uint64_t seen);
 
 #endif /* RUBY_VM_TRACE_STREAMS_EXIT_EVENT_H */

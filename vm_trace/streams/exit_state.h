@@ -35,7 +35,7 @@ struct vm_trace_template {
     uint32_t words;
     bool lost;                   /* its last argument is the lost time */
     bool sampled;                /* a sample is written with it */
-    uint32_t seen;               /* what its guard has met (struct vm_trace_seen) */
+    uint64_t seen;               /* what its guard has met (struct vm_trace_seen) */
     uint8_t numbers;             /* the word of the first number of that */
     uint8_t seen_place;          /* of its text in the cache below */
     uint32_t class_bytes;        /* of its text: the class */

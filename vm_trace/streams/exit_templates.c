@@ -15,7 +15,7 @@ rb_vm_trace_exit_same_name_p(const struct vm_trace_exit_state *exits, struct vm_
 
 bool
 rb_vm_trace_exit_write_with_sample_again(struct rb_vm_trace_ractor *ractor, const struct vm_trace_template *known,
-                                         unsigned thread, uint64_t ns, uint32_t seen, const struct exit_flow *flow)
+                                         unsigned thread, uint64_t ns, uint64_t seen, const struct exit_flow *flow)
 {
     const struct vm_trace_sample *sample = &known->sample;
     if (sample->tid != ractor->stacks.walk.fiber.tid) return false;

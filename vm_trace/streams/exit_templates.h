@@ -60,7 +60,7 @@ put_numbers(uint64_t *record, const struct vm_trace_template *known, const struc
  */
 static inline __attribute__((always_inline)) bool
 write_template(struct rb_vm_trace_ractor *ractor, const struct vm_trace_template *known, unsigned thread, uint64_t ns,
-               uint32_t seen, const struct exit_flow *flow, size_t more_words)
+               uint64_t seen, const struct exit_flow *flow, size_t more_words)
 {
     struct rb_vm_trace_writer *writer = &ractor->writer;
     size_t words = known->words;
@@ -84,7 +84,7 @@ write_template(struct rb_vm_trace_ractor *ractor, const struct vm_trace_template
  */
 bool rb_vm_trace_exit_write_with_sample_again(struct rb_vm_trace_ractor *ractor,
                                               const struct vm_trace_template *known, unsigned thread, uint64_t ns,
-                                              uint32_t seen, const struct exit_flow *flow);
+                                              uint64_t seen, const struct exit_flow *flow);
 
 /*
  * Write the event of a template again, with another time. `seen`: as in struct exit_event. `flow`: its
@@ -92,7 +92,7 @@ bool rb_vm_trace_exit_write_with_sample_again(struct rb_vm_trace_ractor *ractor,
  */
 static inline __attribute__((always_inline)) bool
 write_again(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec,
-            const struct rb_vm_trace_site *site, uint64_t ns, enum vm_trace_word outcome, uint32_t seen,
+            const struct rb_vm_trace_site *site, uint64_t ns, enum vm_trace_word outcome, uint64_t seen,
             const struct exit_flow *flow)
 {
     struct rb_vm_trace_writer *writer = &ractor->writer;

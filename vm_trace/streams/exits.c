@@ -11,7 +11,7 @@
  */
 static __attribute__((noinline)) bool
 record_new(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec,
-           const struct rb_vm_trace_site *site, uint64_t ns, uint64_t weight, enum vm_trace_word outcome, uint32_t seen,
+           const struct rb_vm_trace_site *site, uint64_t ns, uint64_t weight, enum vm_trace_word outcome, uint64_t seen,
            uint64_t flow)
 {
     struct exit_event exit = { .site = site, .ns = ns, .weight = weight, .outcome = outcome,
@@ -64,7 +64,7 @@ record(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec
         if (!record_throw(ractor, ec, site, ns, weight)) return;
     }
     else {
-        uint32_t seen = see(ractor, site, ec);
+        uint64_t seen = see(ractor, site, ec);
         exits->thrown.flow = 0;
         bool again = !flow && write_again(ractor, ec, site, ns, outcome, seen, NULL);
         if (!again && !record_new(ractor, ec, site, ns, weight, outcome, seen, flow)) return;

@@ -21,7 +21,7 @@ static const struct {
     { "GuardType(String)", VM_TRACE_LOOKS_AT_UNEXPECTED, VM_TRACE_STRING },
     { "GuardType(", VM_TRACE_LOOKS_AT_RECEIVER, VM_TRACE_ANOTHER_CLASS },
     { "GuardTypeNot(", VM_TRACE_LOOKS_AT_RECEIVER, VM_TRACE_ANOTHER_CLASS },
-    { "GuardShape(", VM_TRACE_LOOKS_AT_IVAR, VM_TRACE_ANOTHER_CLASS },
+    { "GuardShape(", VM_TRACE_LOOKS_AT_SHAPE, VM_TRACE_ANOTHER_CLASS },
     { "GuardBitEquals(", VM_TRACE_LOOKS_AT_LENGTH, VM_TRACE_ANOTHER_CLASS },
     { "ExpandArray", VM_TRACE_LOOKS_AT_LENGTH, VM_TRACE_ANOTHER_CLASS },
     { "GuardLess", VM_TRACE_LOOKS_AT_INDEX, VM_TRACE_ANOTHER_CLASS },
@@ -116,6 +116,8 @@ rb_vm_trace_seen_find_guard(const struct rb_vm_trace_site *site)
 struct seen_at {
     uintptr_t pc, value;
     bool ivar;
+    bool has_shape;
+    uint32_t shape;
 };
 
 static size_t
@@ -124,25 +126,44 @@ make_class_name(const void *what, char *buffer, size_t capacity)
     return rb_vm_trace_host_value_name(((const struct seen_at *)what)->value, buffer, capacity);
 }
 
-/* "Point", "Point @x". */
+static size_t
+put(const char *text, char *buffer, size_t capacity, size_t at)
+{
+    for (; *text; text++, at++) {
+        if (at < capacity) buffer[at] = *text;
+    }
+    return at;
+}
+
+/* "Point", "Point @x", "Point @x (@y, @x of 4)". */
 static size_t
 make_text(const void *what, char *buffer, size_t capacity)
 {
     const struct seen_at *at = what;
-    size_t bytes = make_class_name(what, buffer, capacity), behind = bytes + 1;
-    size_t room = behind < capacity ? capacity - behind : 0;
-    if (!at->ivar) return bytes;
-    size_t ivar_bytes = rb_vm_trace_host_ivar_name(at->pc, at->value, room ? buffer + behind : NULL, room);
-    if (!ivar_bytes) return bytes;
-    if (bytes < capacity) buffer[bytes] = ' ';
-    return behind + ivar_bytes;
+    size_t bytes = make_class_name(what, buffer, capacity);
+    if (at->ivar) {
+        size_t behind = put(" ", buffer, capacity, bytes), room = behind < capacity ? capacity - behind : 0;
+        size_t name = rb_vm_trace_host_ivar_name(at->pc, at->value, room ? buffer + behind : NULL, room);
+        if (name) bytes = behind + name;
+    }
+    if (at->has_shape) {
+        size_t behind = put(" (", buffer, capacity, bytes), room = behind < capacity ? capacity - behind : 0;
+        size_t shape = rb_vm_trace_shape_text(at->shape, room ? buffer + behind : NULL, room);
+        if (shape) bytes = put(")", buffer, capacity, behind + shape);
+    }
+    return bytes;
 }
 
 struct vm_trace_seen_text
 rb_vm_trace_seen_text(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_site *site)
 {
     struct vm_trace_exit_state *exits = exits_of(ractor);
-    struct seen_at at = { site->pc, exits->seen.value, site_guard(site).looks_at == VM_TRACE_LOOKS_AT_IVAR };
+    uint8_t looks_at = site_guard(site).looks_at;
+    struct seen_at at = {
+        .pc = site->pc, .value = exits->seen.value,
+        .ivar = looks_at == VM_TRACE_LOOKS_AT_IVAR || looks_at == VM_TRACE_LOOKS_AT_SHAPE,
+        .has_shape = exits->seen.what & VM_TRACE_SAW_SHAPE, .shape = exits->seen.shape
+    };
     struct vm_trace_seen_text text = { .class_bytes = make_class_name(&at, NULL, 0) };
     text.text = rb_vm_trace_text_cache_find(&exits->seen_texts, make_text, &at, &text.place);
     if (text.text && text.class_bytes > text.text->bytes) text.class_bytes = text.text->bytes;

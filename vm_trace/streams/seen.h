@@ -31,10 +31,11 @@ site_guard(const struct rb_vm_trace_site *site)
 }
 
 /*
- * Store in exits_of(ractor)->seen what the guard of the current exit has met. Returns its `what`;
+ * Store in exits_of(ractor)->seen what the guard of the current exit has met. Returns its `what`, and its shape
+ * in the upper half;
  * VM_TRACE_SAW_NOTHING: it has no guard, or the value is unknown.
  */
-static inline uint32_t
+static inline uint64_t
 see(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec)
 {
     struct vm_trace_guard guard = site_guard(site);
@@ -54,7 +55,7 @@ uintptr_t rb_vm_trace_seen_class(const struct vm_trace_seen *seen);
 
 /* Number of arguments that it has in an event. */
 static inline unsigned
-seen_arguments(uint32_t what)
+seen_arguments(uint64_t what)
 {
     return !!what + !!(what & VM_TRACE_SAW_INDEX) + !!(what & VM_TRACE_SAW_LENGTH);
 }

@@ -25,6 +25,7 @@ static struct {
 } sites = { .count = 1 };
 
 const struct vm_trace_string *rb_vm_trace_callee_name;
+const struct vm_trace_string *rb_vm_trace_insn_index_name;
 const struct vm_trace_string *rb_vm_trace_lost_name;
 static const struct vm_trace_string *longest_name;
 uint32_t rb_vm_trace_most_sites = VM_TRACE_MAX_SITES;
@@ -206,14 +207,30 @@ rb_vm_trace_sites_have_lost_time(void)
     return rb_vm_trace_lost_name && longest_name;
 }
 
-/* NULL: there is none, or no memory. */
+/* NULL: no memory. */
 static struct vm_trace_string *
-intern_callee(const struct rb_vm_trace_site_desc *desc)
+intern_callee(const char *callee, size_t bytes)
 {
     static const char NAME[] = "callee";
-    if (!desc->callee) return NULL;
     if (!rb_vm_trace_callee_name) rb_vm_trace_callee_name = rb_vm_trace_string_permanent(NAME, sizeof(NAME) - 1);
-    return rb_vm_trace_callee_name ? rb_vm_trace_string_intern(desc->callee, desc->callee_len) : NULL;
+    return rb_vm_trace_callee_name ? rb_vm_trace_string_intern(callee, bytes) : NULL;
+}
+
+/* What tells the site from others of its line: where the instruction is, and what it calls. */
+static void
+tell_apart(struct rb_vm_trace_site *site, const struct rb_vm_trace_site_desc *desc)
+{
+    static const char NAME[] = "insn_index";
+    char buffer[256];
+    if (desc->callee) site->callee = intern_callee(desc->callee, desc->callee_len);
+    if (!site->pc || site->part == CATCHES) return;
+    if (!rb_vm_trace_host_insn_repeated_p(desc->frame, site->pc, &site->insn_index)) return;
+    if (!rb_vm_trace_insn_index_name)
+        rb_vm_trace_insn_index_name = rb_vm_trace_string_permanent(NAME, sizeof(NAME) - 1);
+    site->repeated = rb_vm_trace_insn_index_name != NULL;
+    if (site->callee) return;
+    size_t bytes = rb_vm_trace_host_operand_name(site->pc, buffer, sizeof(buffer));
+    if (bytes) site->callee = intern_callee(buffer, bytes < sizeof(buffer) ? bytes : sizeof(buffer));
 }
 
 static enum vm_trace_throw_part
@@ -257,8 +274,8 @@ rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc)
                                            .location = locate(desc),
                                            .part = part_of(desc),
                                            .inlined = desc->frame != desc->unit,
-                                           .iseq = rb_vm_trace_version_history_label(from),
-                                           .callee = intern_callee(desc) };
+                                           .iseq = rb_vm_trace_version_history_label(from) };
+        tell_apart(site, desc);
         if (site->reason && site->insn && site->location) {
             uint32_t *head = unit_head(from);
             rb_vm_trace_note_address(from);
@@ -319,6 +336,7 @@ write_site(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct
     if (!event_interned(&event, W_LOCATION, site->location)) return false;
     if (site->iseq && !event_interned(&event, W_ISEQ, site->iseq)) return false;
     if (site->callee && !event_interned_rarely(&event, rb_vm_trace_callee_name, site->callee)) return false;
+    if (site->repeated && !event_uint32_rarely(&event, rb_vm_trace_insn_index_name, site->insn_index)) return false;
     event_uint64(&event, W_HITS, report->hits);
     if (report->lost.ns) {
         if (!event_uint64_rarely(&event, rb_vm_trace_lost_name, report->lost.ns)) return false;

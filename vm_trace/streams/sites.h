@@ -28,13 +28,18 @@ struct rb_vm_trace_site {
     struct vm_trace_string *location; /* label: of the first recorded exit, till then as the compilation knew it */
     bool located;             /* location has its owner */
     enum vm_trace_throw_part part;
+    bool repeated;            /* its line has another instruction of that name; then it has `insn_index`, */
+    uint32_t insn_index;      /* and what it calls as `callee` */
     bool inlined;             /* the frame that exits is not of the ISEQ that was compiled */
-    struct vm_trace_string *callee; /* name of what a fallback calls; NULL: none */
+    struct vm_trace_string *callee; /* name of what a fallback, or a repeated instruction, calls; NULL: none */
     struct vm_trace_string *iseq; /* label of the ISEQ that was compiled; NULL where its versions are not followed */
 };
 
 /* The name of the argument that holds it; interned when the first site has one. */
 extern const struct vm_trace_string *rb_vm_trace_callee_name;
+
+/* The same for `insn_index`. */
+extern const struct vm_trace_string *rb_vm_trace_insn_index_name;
 
 /* The same for `lost_ns`, once states are recorded (rb_vm_trace_sites_have_lost_time). */
 extern const struct vm_trace_string *rb_vm_trace_lost_name;

@@ -40,6 +40,22 @@ static const struct advice entries[] = {
 };
 enum { ENTRIES = sizeof entries / sizeof *entries };
 
+static const struct lasting_advice lasting[] = {
+#define LASTING(reasons, of_insn, causes, helps) {.reason = (reasons), .insn = (of_insn), .cause = (causes), .help = (helps)},
+#include "analysis/advice/lasting.def"
+};
+
+const struct lasting_advice *
+advice_lasting(const char *reason, struct fxt_string insn)
+{
+    for (size_t i = 0; i < sizeof lasting / sizeof *lasting; i++) {
+        const struct lasting_advice *advice = &lasting[i];
+        if (fnmatch(advice->reason, reason, 0) != 0) continue;
+        if (advice->insn == NULL || fxt_string_is(insn, advice->insn)) return advice;
+    }
+    return NULL;
+}
+
 size_t
 advice_count(void)
 {

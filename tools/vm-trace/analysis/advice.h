@@ -4,6 +4,7 @@
  *
  * The texts are only in advice/<JIT>_<kind>.def: `report --advice`, `html`, `explain` and the pages
  * of the guide (scripts/reason-pages.rb) read them there. Code in the texts is between backticks.
+ * advice/lasting.def has other causes and help where that advice is wrong.
  * test/docs/test_reasons.rb checks that the Rubies have these reasons, and no others.
  */
 #include <stdbool.h>
@@ -11,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/nearest.h"
+#include "base/pool.h"
 
 enum advice_kind {
     ADVICE_EXIT,
@@ -44,6 +46,15 @@ const char *advice_kind_name(enum advice_kind kind);
 /* Finds the advice for a reason in a trace, and the number of the name that matches. `kind`
  * ADVICE_EXIT includes compile errors. Returns NULL if there is none. */
 const struct advice *advice_find(enum advice_kind kind, const char *reason, unsigned *name_out);
+
+/* For a reason of which one place has most exits, which go on to the end of the trace (lasting_exits.h). */
+struct lasting_advice {
+    const char *reason; /* a glob */
+    const char *insn;   /* the place has this instruction; NULL: any */
+    const char *cause, *help;
+};
+/* Returns NULL if the usual advice holds. */
+const struct lasting_advice *advice_lasting(const char *reason, struct fxt_string insn);
 
 /* Chooses the names that a user requests: a reason in upper or lower case, with or without the part
  * in parentheses; its name in the JIT's stats, or its counter; or a glob. NULL means all. Sets bit i

@@ -125,7 +125,10 @@ add_exits(struct diff *diff, struct all_exits *all, const struct exit_row *exit_
     }
     uint32_t reason = exit_row->reason;
     uint32_t method = stable_method(diff, exit_row->location, &line);
-    const uint32_t keys[][4] = {{0}, {reason}, {0, method}, {reason, method, exit_row->insn, line}};
+    int64_t index; /* a change of the code above moves it */
+    struct fxt_string name = insn_without_index(pool_string(diff->report->pool, exit_row->insn), &index);
+    uint32_t insn = index == NO_INSN_INDEX ? exit_row->insn : pool_intern(diff->report->pool, name.ptr, name.len);
+    const uint32_t keys[][4] = {{0}, {reason}, {0, method}, {reason, method, insn, line}};
     struct diff_table *counts[] = {&all->counts, &diff->reasons, &diff->methods, &diff->sites};
     struct diff_table *lost[] = {&all->lost, &diff->lost_reasons, &diff->lost_methods, &diff->lost_sites};
     double lost_ns = (double)exit_row->lost_ns, lost_variance = process->exact ? 0 : exit_row->lost_variance;

@@ -1,6 +1,7 @@
 /* event_args.c - see event_args.h. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/event_args.h"
@@ -18,6 +19,29 @@ event_text(struct pool *pool, const struct fxt_event *event, uint32_t name)
 {
     const struct fxt_arg *arg = fxt_event_arg(event, name);
     return arg == NULL || arg->type != FXT_ARG_STRING ? STRING_NONE : pool_id(pool, arg->string);
+}
+
+uint32_t
+event_insn(struct pool *pool, const struct fxt_event *event)
+{
+    uint32_t insn = event_text(pool, event, STRING_INSN);
+    const struct fxt_arg *index = fxt_event_arg(event, STRING_INSN_INDEX);
+    uint64_t number;
+    char text[128];
+    if (insn == STRING_NONE || index == NULL || !fxt_arg_uint(index, &number)) return insn;
+    int len = snprintf(text, sizeof text, "%.80s@%" PRIu32, pool_string(pool, insn).ptr, (uint32_t)number);
+    uint32_t id = pool_intern(pool, text, (size_t)len);
+    return id == STRING_NONE ? insn : id;
+}
+
+struct fxt_string
+insn_without_index(struct fxt_string insn, int64_t *index_out)
+{
+    const char *at = insn.len > 0 ? memchr(insn.ptr, '@', insn.len) : NULL;
+    *index_out = NO_INSN_INDEX;
+    if (at == NULL) return insn;
+    *index_out = strtol(at + 1, NULL, 10);
+    return (struct fxt_string){.ptr = insn.ptr, .len = (uint32_t)(at - insn.ptr)};
 }
 
 bool

@@ -11,6 +11,12 @@ uint64_t event_uint(const struct fxt_event *event, uint32_t name, uint64_t missi
 /* Returns the reason of an exit, a fallback, an invalidation or a site as all commands count it:
  * without addresses. */
 uint32_t event_reason(struct pool *pool, const struct fxt_event *event);
+/* Returns the instruction of an exit or a site, as all tables name it: "opt_plus@12" if its line has several, else
+ * "opt_plus". */
+uint32_t event_insn(struct pool *pool, const struct fxt_event *event);
+/* Such a name without its index, which is set, or set to NO_INSN_INDEX. */
+enum { NO_INSN_INDEX = -1 };
+struct fxt_string insn_without_index(struct fxt_string insn, int64_t *index_out);
 /* Returns a string, or STRING_NONE. */
 uint32_t event_text(struct pool *pool, const struct fxt_event *event, uint32_t name);
 /* Whether the settings say that the oldest events of the file may come behind the newest. A recorder saves its memory in

@@ -50,7 +50,7 @@ add_exit(struct page_data *data, const struct fxt_event *event)
         if (arg->type != FXT_ARG_STRING) continue;
         switch (arg->name.id) {
           case STRING_FRAME_0: exits.frame = pool_id(data->pool, arg->string); break;
-          case STRING_INSN: exits.insn = pool_id(data->pool, arg->string); break;
+          case STRING_INSN: exits.insn = event_insn(data->pool, event); break;
           case STRING_OUTCOME: exits.outcome = pool_id(data->pool, arg->string); break;
         }
     }

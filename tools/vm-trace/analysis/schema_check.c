@@ -444,7 +444,7 @@ check_seen(struct schema_check *check, const struct fxt_event *event)
 static void
 check_exit(struct schema_check *check, struct process *process, const struct fxt_event *event)
 {
-    uint64_t version;
+    uint64_t version, insn_index;
     unsigned kind = is_exit(event) ? EXITS : FALLBACKS;
     check_backtrace(check, process, event);
     require_string(check, event, STRING_INSN);
@@ -453,6 +453,7 @@ check_exit(struct schema_check *check, struct process *process, const struct fxt
     check_outcome(check, event);
     check_seen(check, event);
     if (fxt_event_arg(event, STRING_THREAD) != NULL) require_string(check, event, STRING_THREAD);
+    optional_uint(check, event, STRING_INSN_INDEX, &insn_index);
     if (fxt_event_arg(event, STRING_CALLEE) != NULL) require_string(check, event, STRING_CALLEE);
     process->recorded[kind]++;
     if (process->rates[kind] == 1) site_hits_event(&check->hits, check->reader, event);
@@ -500,12 +501,13 @@ read_settings(struct schema_check *check, struct process *process, const struct 
 static void
 check_site(struct schema_check *check, struct process *process, const struct fxt_event *event)
 {
-    uint64_t hits = 0, sampled = 0, version;
+    uint64_t hits = 0, sampled = 0, version, insn_index;
     require_string(check, event, STRING_REASON);
     require_string(check, event, STRING_KIND);
     require_string(check, event, STRING_INSN);
     require_string(check, event, STRING_LOCATION);
     require_uint(check, event, STRING_VERSION, &version);
+    optional_uint(check, event, STRING_INSN_INDEX, &insn_index);
     if (fxt_event_arg(event, STRING_CALLEE) != NULL) require_string(check, event, STRING_CALLEE);
     process->sites++;
     execution_check_site(&check->execution, check->reader, event);

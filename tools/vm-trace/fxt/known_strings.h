@@ -28,7 +28,7 @@
     S(RECOMPILATION, "recompilation") S(THROW, "throw") S(EXIT_BYTES, "exit_bytes") S(INLINED, "inlined") \
     S(ERROR, "error") \
     S(SNAPSHOT, "snapshot") S(CALLEE, "callee") S(MARKER, "marker") \
-    S(SEEN, "seen") S(INDEX, "index") S(LENGTH, "length") \
+    S(INSN_INDEX, "insn_index") S(SEEN, "seen") S(INDEX, "index") S(LENGTH, "length") \
     S(BLOCKED, "blocked") S(PREEMPTED, "preempted") S(CLASS, "class") S(FD, "fd") \
     S(GC, "gc") S(GC_MINOR, "GC minor") S(GC_MAJOR, "GC major") S(GC_HEAP, "GC heap") \
     S(MARK, "mark") S(SWEEP, "sweep") S(COMPACT, "compact") S(BARRIER, "barrier") \

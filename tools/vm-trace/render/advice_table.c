@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/event_args.h"
+#include "analysis/lasting_exits.h"
 #include "analysis/reason.h"
 #include "base/row_table.h"
 #include "base/xalloc.h"
@@ -114,14 +116,16 @@ struct advised {
     const struct advice *advice; /* NULL: there is none for `reason` */
     uint32_t names;              /* those that occur: a bit for each */
     enum advice_kind kind;
-    uint32_t reason;
-    uint64_t count;
+    uint32_t reason; /* of those with `advice`: the most frequent one */
+    uint64_t count, most;
 };
 
 struct advised_list {
     struct advised *list;
     uint32_t count, capacity;
 };
+
+enum { PLACE = 3 };
 
 static void
 count_reason(struct row_table *occurring, enum advice_kind kind, uint32_t reason, uint64_t count)
@@ -164,10 +168,11 @@ advise(struct advised_list *advised, const struct report *report, const struct o
         if (advised->list[i].advice != advice) continue;
         advised->list[i].names |= 1U << name;
         advised->list[i].count += row->count;
+        if (row->count > advised->list[i].most) advised->list[i].reason = row->reason, advised->list[i].most = row->count;
         return;
     }
     make_room(advised->list, advised->count, advised->capacity);
-    advised->list[advised->count++] = (struct advised){advice, 1U << name, row->kind, row->reason, row->count};
+    advised->list[advised->count++] = (struct advised){advice, 1U << name, row->kind, row->reason, row->count, row->count};
 }
 
 static int
@@ -179,17 +184,43 @@ compare_advised(const void *left, const void *right)
     return (a->reason > b->reason) - (a->reason < b->reason);
 }
 
+/* "Object#get (a.rb:4), opt_getconstant_path: 80,000 of 80,000, to the end of the trace" */
+static struct cell
+place_cell(const struct report *report, struct document *document, const struct lasting_exits *place)
+{
+    const struct pool *pool = report->pool;
+    char count[NUMBER_TEXT], all[NUMBER_TEXT];
+    if (place->location == STRING_NONE) return (struct cell){0};
+    const char *insn = place->insn != STRING_NONE ? pool_string(pool, place->insn).ptr : "(unknown)";
+    bool calls = place->callee != STRING_NONE;
+    return cell_text(document_text(document, "%s, %s%s%s: %s of %s%s", pool_string(pool, place->location).ptr, insn,
+                                   calls ? " of " : "", calls ? pool_string(pool, place->callee).ptr : "",
+                                   with_commas(count, place->at_place), with_commas(all, place->count),
+                                   place->lasts ? ", to the end of the trace" : ""));
+}
+
 static void
-fill_advised(const struct report *report, struct document *document, struct cell *cells, const struct advised *advised)
+fill_advised(const struct report *report, struct document *document, struct row_table *places, struct cell *cells,
+             const struct advised *advised)
 {
     const struct advice *advice = advised->advice;
+    bool exits = advised->kind == ADVICE_EXIT;
+    const struct lasting_exits *place = exits ? lasting_exits_find(places, advised->reason) : NULL;
+    const struct lasting_advice *lasting = NULL;
+    if (place != NULL) cells[PLACE] = place_cell(report, document, place);
+    if (place != NULL && place->lasts) {
+        int64_t index;
+        struct fxt_string insn = insn_without_index(pool_string(report->pool, place->insn), &index);
+        lasting = advice_lasting(pool_string(report->pool, advised->reason).ptr, insn);
+    }
     cells[0] = advice != NULL ? names_cell(document, advice, advised->names)
                               : cell_text(pool_string(report->pool, advised->reason));
     cells[1] = text_cell(advice_kind_name(advised->kind));
     cells[2] = cell_number(advised->count);
-    cells[3] = text_cell(advice != NULL ? advice->meaning : "This version of vm-trace does not know the reason.");
-    cells[4] = text_cell(advice != NULL ? advice->cause : NULL);
-    cells[5] = text_cell(advice != NULL ? advice->help : NULL);
+    cells[4] = text_cell(advice != NULL ? advice->meaning : "This version of vm-trace does not know the reason.");
+    cells[5] = text_cell(lasting != NULL ? lasting->cause : advice != NULL ? advice->cause : NULL);
+    cells[6] = text_cell(lasting != NULL ? lasting->help : advice != NULL ? advice->help : NULL);
+    cells[7] = cell_number(lasting != NULL);
 }
 
 /* Moves the last table to the place after the exits by reason. */
@@ -205,13 +236,26 @@ move_behind_exits(struct document *document)
     document->tables[at] = last;
 }
 
-void
-advice_table_report(const struct report *report, struct document *document, uint64_t top)
+/* Whether one of the names was chosen. */
+static bool
+chosen_p(const struct advised *advised, const uint32_t *chosen)
+{
+    if (chosen == NULL) return true;
+    for (size_t i = 0; i < advice_count() && advised->advice != NULL; i++) {
+        if (advice_at(i) == advised->advice) return chosen[i] & advised->names;
+    }
+    return false;
+}
+
+struct table *
+advice_table_report(const struct report *report, struct document *document, uint64_t top, const uint32_t *chosen)
 {
     static const struct column columns[] = {
-        {"reason", "reason", COLUMN_TEXT}, {"kind", "is", COLUMN_TEXT},      {"count", "count", COLUMN_COUNT},
-        {"meaning", "means", COLUMN_TEXT}, {"cause", "causes", COLUMN_TEXT}, {"help", "helps", COLUMN_TEXT},
+        {"reason", "reason", COLUMN_TEXT}, {"kind", "is", COLUMN_TEXT},       {"count", "count", COLUMN_COUNT},
+        {"place", "mostly at", COLUMN_TEXT}, {"meaning", "means", COLUMN_TEXT}, {"cause", "causes", COLUMN_TEXT},
+        {"help", "helps", COLUMN_TEXT},    {"lasting", NULL, COLUMN_NUMBER},
     };
+    struct row_table places = lasting_exits_of(report);
     struct advised_list advised = {0};
     struct row_table occurring = occurring_in(report);
     for (uint32_t i = 0; i < occurring.count; i++) advise(&advised, report, row_table_at(&occurring, i));
@@ -222,8 +266,8 @@ advice_table_report(const struct report *report, struct document *document, uint
     table->prose = true;
     for (uint32_t i = 0, of_kind = 0; i < advised.count; i++) {
         of_kind = i > 0 && advised.list[i].kind == advised.list[i - 1].kind ? of_kind + 1 : 0;
-        if (of_kind >= top) continue;
-        fill_advised(report, document, table_row(table), &advised.list[i]);
+        if (of_kind >= top || !chosen_p(&advised.list[i], chosen)) continue;
+        fill_advised(report, document, &places, table_row(table), &advised.list[i]);
         shown++;
     }
     table->data = shown == 0;
@@ -232,4 +276,6 @@ advice_table_report(const struct report *report, struct document *document, uint
                        : document_text(document, "Advice for %u of %u reasons", shown, (unsigned)advised.count);
     move_behind_exits(document);
     free(advised.list);
+    row_table_free(&places);
+    return table;
 }

@@ -12,7 +12,9 @@ struct table *advice_table_chosen(struct document *document, const uint32_t *cho
 
 /* Adds a table `advice` for the reasons in a report, after its table of exits by reason: those of
  * exits, then of fallbacks, outcomes of recompile exits, and invalidations, the most frequent
- * first. `top`: rows of each kind. */
-void advice_table_report(const struct report *report, struct document *document, uint64_t top);
+ * first. Of exits: the place with the most, and lasting advice (see advice.h) where that holds. `top`:
+ * rows of each kind. `chosen`: only these, see advice_choose, or NULL. Returns the table. */
+struct table *advice_table_report(const struct report *report, struct document *document, uint64_t top,
+                                  const uint32_t *chosen);
 
 #endif

@@ -9,7 +9,7 @@
 #include "fxt/known_strings.h"
 #include "render/report_fold.h"
 
-enum { KIND, REASON, LINE, INSN, SITE_KEYS };
+enum { KIND, REASON, LINE, INSN, CALLEE, SITE_KEYS };
 
 struct site {
     uint32_t names[SITE_KEYS]; /* the key: numbers of the pool */
@@ -20,7 +20,7 @@ struct site {
 static const struct {
     const char *column;
     unsigned key;
-} namings[] = {{"kind", KIND}, {"reason", REASON}, {"instruction", INSN}, {"method", LINE}};
+} namings[] = {{"kind", KIND}, {"reason", REASON}, {"instruction", INSN}, {"callee", CALLEE}, {"method", LINE}};
 static const char *const foldable[] = {"exits_by_place", "exits_by_reason", "exits_by_line", "exits_by_instruction"};
 enum {
     NAMINGS = sizeof namings / sizeof *namings,
@@ -46,7 +46,8 @@ sites_of(const struct report *report)
         const uint32_t key[SITE_KEYS] = {[KIND] = exit_row->category,
                                          [REASON] = exit_row->reason,
                                          [LINE] = exit_row->location,
-                                         [INSN] = exit_row->insn};
+                                         [INSN] = exit_row->insn,
+                                         [CALLEE] = exit_row->callee};
         row_table_get(&sites, key);
     }
     return sites;
@@ -108,7 +109,8 @@ fold(const struct report *report, const struct row_table *sites, const struct ta
         for (unsigned naming = 0, to = numbers; naming < NAMINGS && site != NULL; naming++) {
             if (!keys[namings[naming].key]) continue;
             uint32_t name = site->names[namings[naming].key];
-            cells[to++] = cell_text(name == STRING_NONE ? text_of("(unknown)") : pool_string(report->pool, name));
+            if (name == STRING_NONE && namings[naming].key == CALLEE) to++; /* most instructions call nothing */
+            else cells[to++] = cell_text(name == STRING_NONE ? text_of("(unknown)") : pool_string(report->pool, name));
         }
     }
     return folded;

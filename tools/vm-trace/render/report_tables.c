@@ -78,6 +78,15 @@ compare_exits(const void *left, const void *right, void *context)
     return (a->version > b->version) - (a->version < b->version);
 }
 
+/* "opt_plus" of "opt_plus@12". */
+static uint32_t
+opcode(struct pool *pool, uint32_t insn)
+{
+    int64_t index;
+    struct fxt_string name = insn_without_index(pool_string(pool, insn), &index);
+    return index == NO_INSN_INDEX ? insn : pool_intern(pool, name.ptr, name.len);
+}
+
 struct row_table
 view_exits(const struct view *view, bool fallbacks, unsigned by, struct exit_row *sum_out)
 {
@@ -89,6 +98,7 @@ view_exits(const struct view *view, bool fallbacks, unsigned by, struct exit_row
         const struct exit_row *exit_row = row_table_at(&exits->rows, i);
         if ((exit_row->category == STRING_FALLBACK) != fallbacks || exit_row->count + exit_row->records == 0) continue;
         if (by & BY_VERSION && !view_versioned(view, exit_row)) continue;
+        if (by & INDEXED_ONLY && opcode(view->report->pool, exit_row->insn) == exit_row->insn) continue;
         const uint32_t key[EXIT_ROW_KEYS] = {
             0,
             by & BY_CATEGORY ? exit_row->category : 0,
@@ -96,7 +106,7 @@ view_exits(const struct view *view, bool fallbacks, unsigned by, struct exit_row
             by & BY_LOCATION ? exit_row->location
             : by & BY_METHOD ? label_without_line(view->report->pool, exit_row->location)
                              : 0,
-            by & BY_INSN ? exit_row->insn : 0,
+            by & BY_INSN ? exit_row->insn : by & BY_OPCODE ? opcode(view->report->pool, exit_row->insn) : 0,
             by & BY_VERSION ? exit_row->version : 0,
             0,
             by & BY_CALLEE ? exit_row->callee : 0,
@@ -220,22 +230,26 @@ struct grouping {
 };
 
 static const struct grouping groupings[] = {
-    {"exits_by_place", "Exits by lost time", false, BY_CATEGORY | BY_REASON | BY_LOCATION | BY_INSN, 11,
+    {"exits_by_place", "Exits by lost time", false, 
+     BY_CATEGORY | BY_REASON | BY_LOCATION | BY_INSN | BY_CALLEE, 12,
      {CELL_LOST, CELL_LOST_SHARE, CELL_OF_TIME, CELL_COUNT, CELL_MEDIAN, CELL_P95, CELL_LONGEST, CELL_KIND, CELL_REASON,
-      CELL_INSN, CELL_METHOD}},
+      CELL_INSN, CELL_CALLEE, CELL_METHOD}},
     {"exits_by_reason", "Exits by reason", false, BY_CATEGORY | BY_REASON, 8,
      {CELL_LOST, CELL_LOST_SHARE, CELL_COUNT, CELL_SHARE, CELL_RECORDED, CELL_RATE, CELL_KIND, CELL_REASON}},
     {"exits_by_line", "Exits by method and line", false, BY_LOCATION, 7,
      {CELL_LOST, CELL_LOST_SHARE, CELL_COUNT, CELL_SHARE, CELL_RECORDED, CELL_RATE, CELL_METHOD}},
-    {"exits_by_instruction", "Exits by instruction", false, BY_INSN, 7,
+    {"exits_by_instruction", "Exits by instruction", false, BY_OPCODE, 7,
      {CELL_LOST, CELL_LOST_SHARE, CELL_COUNT, CELL_SHARE, CELL_RECORDED, CELL_RATE, CELL_INSN}},
     {"worst", "Worst methods and reasons", false, BY_METHOD | BY_REASON, 10,
      {CELL_LOST, CELL_LOST_SHARE, CELL_COUNT, CELL_SHARE, CELL_RECORDED, CELL_FIRST, CELL_LAST, CELL_RATE, CELL_REASON,
       CELL_METHOD}},
+    {"exits_of_shared_lines", "Exits on lines that have their instruction more than once", false,
+     BY_CATEGORY | BY_REASON | BY_LOCATION | BY_INSN | BY_CALLEE | INDEXED_ONLY, 7,
+     {CELL_COUNT, CELL_SHARE, CELL_RECORDED, CELL_REASON, CELL_INSN, CELL_CALLEE, CELL_METHOD}},
     {"fallbacks", "Fallbacks by reason and line", true, BY_LOCATION | BY_REASON | BY_CALLEE, 9,
      {CELL_COUNT, CELL_SHARE, CELL_RECORDED, CELL_FIRST, CELL_LAST, CELL_RATE, CELL_REASON, CELL_CALLEE, CELL_METHOD}},
 };
-enum { GROUPINGS = sizeof groupings / sizeof groupings[0], BY_PLACE = 0, WORST = 4, FIRST_OF_FALLBACKS = 5 };
+enum { GROUPINGS = sizeof groupings / sizeof groupings[0], BY_PLACE = 0, WORST = 4, SHARED_LINES = 5, FIRST_OF_FALLBACKS = 6 };
 
 /* The cells for this trace: without lost times the table has none of them. Where there are any,
  * people need the space of other columns. */
@@ -243,11 +257,13 @@ static unsigned
 choose_cells(const struct view *view, const struct grouping *grouping, const struct row_table *rows,
              const struct exit_row *sum, enum exit_cell *cells, struct column *columns)
 {
-    bool timed = report_timed(view->report), by_place = grouping == &groupings[BY_PLACE], callees = false;
+    bool timed = report_timed(view->report), by_place = grouping == &groupings[BY_PLACE];
+    bool callees = false, indexed = false; /* traces of older modules have none */
     unsigned count = 0;
-    for (uint32_t row = 0; row < rows->count && !callees; row++) { /* traces of older modules have none */
+    for (uint32_t row = 0; row < rows->count; row++) {
         const struct exit_row *exit_row = row_table_at(rows, row);
-        callees = exit_row->callee != STRING_NONE;
+        callees |= exit_row->callee != STRING_NONE;
+        indexed |= opcode(view->report->pool, exit_row->insn) != exit_row->insn;
     }
     for (unsigned i = 0; i < grouping->cell_count; i++) {
         enum exit_cell cell = grouping->cells[i];
@@ -257,7 +273,7 @@ choose_cells(const struct view *view, const struct grouping *grouping, const str
         bool of_counts = cell == CELL_SHARE || cell == CELL_RECORDED || cell == CELL_FIRST;
         bool hidden = (cell == CELL_RECORDED && sum->records == sum->count) || (cell == CELL_CALLEE && !callees) ||
                       (timed && !grouping->fallbacks && of_counts) ||
-                      (by_place && (cell == CELL_KIND || cell == CELL_INSN)) ||
+                      (by_place && (cell == CELL_KIND || (cell == CELL_INSN && !indexed))) ||
                       (cell == CELL_LOST_SHARE && by_place && view_running_ns(view) > 0) ||
                       (cell == CELL_OF_TIME && view_running_ns(view) == 0);
         if (hidden) columns[count].title = NULL;
@@ -444,8 +460,9 @@ report_tables(struct report *report, struct document *document, uint64_t top)
     view_add_execution(&view);
     view_add_samples(&view);
     view_add_calls(&view);
-    for (unsigned i = report_timed(report) ? BY_PLACE : BY_PLACE + 1; i < FIRST_OF_FALLBACKS; i++)
+    for (unsigned i = report_timed(report) ? BY_PLACE : BY_PLACE + 1; i < SHARED_LINES; i++)
         add_grouping(&view, &groupings[i]);
+    if (!report_timed(report)) add_grouping(&view, &groupings[SHARED_LINES]);
     view_add_throws(&view);
     view_add_seen(&view);
     add_outcomes(&view);

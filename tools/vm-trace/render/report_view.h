@@ -19,7 +19,9 @@ enum {
     BY_METHOD = 8,
     BY_INSN = 16,
     BY_VERSION = 32,
-    BY_CALLEE = 64
+    BY_CALLEE = 64,
+    BY_OPCODE = 128,   /* the instruction without its index */
+    INDEXED_ONLY = 256 /* leaves out exits whose instruction has none */
 };
 
 /* The text of a number of the pool; "(unknown)" for STRING_NONE. */

@@ -8,7 +8,7 @@ const char *const table_type_names[] = {"text", "integer", "real"};
 
 /* The first columns of all tables. */
 #define OF_PROCESS \
-    {"schema", TABLE_INTEGER, "version of the schema: 2"}, \
+    {"schema", TABLE_INTEGER, "version of the schema: 3"}, \
     {"process", TABLE_TEXT, "key of the traced process: HOST-PID-TIME of its first event in Unix ns"}
 
 /* The two clocks of a moment. */
@@ -74,12 +74,13 @@ static const struct table_column sites[] = {
     {"insn", TABLE_TEXT, "bytecode instruction"},
     {"jit_version", TABLE_INTEGER, "number of the compiled version; 0: none"},
     {"iseq", TABLE_TEXT, "the ISEQ that the frame is inlined into; empty: it is not"},
-    {"callee", TABLE_TEXT, "of a fallback: what is called"},
+    {"callee", TABLE_TEXT, "of a fallback, or of an exit that has an insn_index: what is called"},
     {"count", TABLE_INTEGER, "how often, as vm-trace report counts: exact where the trace allows it"},
     {"recorded", TABLE_INTEGER, "number of events"},
     {"at_version_limit", TABLE_INTEGER, "of count: in code that may not be compiled again"},
     {"lost_ns", TABLE_INTEGER, "stream states: time in the interpreter because of these exits, without callees"},
     {"lost_max_ns", TABLE_INTEGER, "stream states: the longest of them"},
+    {"insn_index", TABLE_INTEGER, "index of the instruction, if its line has several of that name; else -1"},
     {0},
 };
 

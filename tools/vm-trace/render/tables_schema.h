@@ -8,7 +8,7 @@
  */
 #include <stdio.h>
 
-enum { TABLES_SCHEMA = 2 };
+enum { TABLES_SCHEMA = 3 };
 
 enum table_id {
     TABLE_PROCESSES, TABLE_THREADS, TABLE_SITES, /* sums of a trace */

@@ -122,7 +122,8 @@ tables_write_sites(struct written_process *const *written, struct report *report
         struct written_process *process = row->process < report->processes.count ? written[row->process] : NULL;
         if (process == NULL || row->count + row->records == 0) continue;
         struct rows *rows = &process->tables.rows[TABLE_SITES];
-        int64_t frame = table_frame_id(&process->stacks, row->location);
+        int64_t frame = table_frame_id(&process->stacks, row->location), insn_index;
+        struct fxt_string insn = insn_without_index(pool_string(pool, row->insn), &insn_index);
         rows_begin(rows, text_of(process->tables.key));
         rows_text(rows, pool_string(pool, row->category));
         rows_text(rows, pool_string(pool, row->reason));
@@ -130,7 +131,7 @@ tables_write_sites(struct written_process *const *written, struct report *report
         rows_text(rows, pool_string(pool, row->location));
         rows_integer(rows, frame);
         rows_text(rows, label_parts(pool_string(pool, row->location)).method);
-        rows_text(rows, pool_string(pool, row->insn));
+        rows_text(rows, insn);
         rows_integer(rows, row->version);
         rows_text(rows, pool_string(pool, row->iseq));
         rows_text(rows, pool_string(pool, row->callee));
@@ -139,6 +140,7 @@ tables_write_sites(struct written_process *const *written, struct report *report
         rows_count(rows, row->outcomes[LIMITED]);
         rows_count(rows, row->lost_ns);
         rows_count(rows, row->lost_max_ns);
+        rows_integer(rows, insn_index);
         rows_end(rows);
     }
 }

@@ -2,13 +2,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "analysis/advice.h"
 #include "analysis/reason.h"
 #include "base/escape.h"
 #include "base/nearest.h"
 #include "base/xalloc.h"
+#include "base/message.h"
 #include "cli/command.h"
+#include "cli/trace_filter.h"
 #include "render/advice_table.h"
 #include "render/document.h"
 
@@ -79,37 +82,102 @@ print_unknown_reason(const char *name)
     return STATUS_USAGE;
 }
 
+/* --- the reasons of a trace ------------------------------------------------------------------------- */
+
+static bool
+file_p(const char *name)
+{
+    struct stat found;
+    return stat(name, &found) == 0 && S_ISREG(found.st_mode);
+}
+
+/* A place as messages name it, as a glob for labels: "app/a.rb:4" has a line, anything else is a method. */
+static char *
+glob_of_site(const char *site)
+{
+    const char *colon = strrchr(site, ':');
+    bool line = colon != NULL && colon[1] != '\0' && strspn(colon + 1, "0123456789") == strlen(colon + 1);
+    size_t size = strlen(site) + sizeof "*)";
+    char *glob = xcalloc(size, 1);
+    snprintf(glob, size, line ? "*%s)" : "%s", site);
+    return glob;
+}
+
+/* Says of the reasons in a trace what they mean there. chosen: only these, or NULL. */
+static enum status
+explain_trace(const struct options *options, int file_count, char **files, const uint32_t *chosen, const char *site)
+{
+    char *method = site != NULL ? glob_of_site(site) : NULL;
+    const struct report_filter filter = {.since_ns = INT64_MIN, .until_ns = INT64_MAX, .method = method};
+    struct report *report = report_new(options->memory_bytes, &filter);
+    enum status status = report_read_all(report, options->max_faults, file_count, files);
+    if (report_readable(report)) {
+        struct document document = {.title = text_of("Reasons in a trace")};
+        document_partial(&document, reader_parts(report->reader));
+        const struct table *table = advice_table_report(report, &document, UINT64_MAX, chosen);
+        status = worse(status, trace_filter_check("explain", report));
+        if (table->row_count == 0) message("explain: the trace has no such exits, fallbacks or invalidations");
+        if (format == FORMAT_TEXT && table_id == NULL) document_prose_text(stdout, table);
+        else if (!document_print(stdout, &document, format, table_id)) status = worse(status, STATUS_USAGE);
+        document_free(&document);
+    }
+    report_free(report);
+    free(method);
+    return status;
+}
+
+/* --- all reasons -------------------------------------------------------------------------------------- */
+
+static enum status
+explain_reasons(uint32_t *chosen, bool all, bool any)
+{
+    enum status status = STATUS_FINE;
+    struct document document = {.title = text_of("Reasons of JITs")};
+    if (all) advice_choose(NULL, chosen);
+    struct table *people = advice_table_chosen(&document, chosen);
+    if (all && format == FORMAT_TEXT && table_id == NULL) print_all();
+    else if (any && format == FORMAT_TEXT && table_id == NULL) document_prose_text(stdout, people);
+    else if (any && !document_print(stdout, &document, format, table_id)) status = STATUS_USAGE;
+    document_free(&document);
+    return status;
+}
+
 static enum status
 run(const struct options *options, int argument_count, char **arguments)
 {
-    (void)options;
     enum status status = STATUS_FINE;
-    bool any = argument_count == 0;
     uint32_t *chosen = xcalloc(advice_count(), sizeof *chosen);
-    if (any) advice_choose(NULL, chosen);
+    char **files = xcalloc((size_t)argument_count + 1, sizeof *files);
+    const char *site = NULL;
+    int file_count = 0;
+    bool any = argument_count == 0, reasons = false;
     for (int i = 0; i < argument_count; i++) {
-        if (advice_choose(arguments[i], chosen)) any = true;
+        if (file_p(arguments[i])) files[file_count++] = arguments[i];
+    }
+    for (int i = 0; i < argument_count; i++) {
+        if (file_p(arguments[i])) continue;
+        if (advice_choose(arguments[i], chosen)) reasons = any = true;
+        else if (file_count > 0 && site == NULL) site = arguments[i];
         else status = worse(status, print_unknown_reason(arguments[i]));
     }
-    struct document document = {.title = text_of("Reasons of JITs")};
-    struct table *people = advice_table_chosen(&document, chosen);
-    if (argument_count == 0 && format == FORMAT_TEXT && table_id == NULL) print_all();
-    else if (any && format == FORMAT_TEXT && table_id == NULL) document_prose_text(stdout, people);
-    else if (any && !document_print(stdout, &document, format, table_id)) status = worse(status, STATUS_USAGE);
-    document_free(&document);
+    if (file_count == 0) status = worse(status, explain_reasons(chosen, argument_count == 0, any));
+    else if (status == STATUS_FINE) status = explain_trace(options, file_count, files, reasons ? chosen : NULL, site);
+    free(files);
     free(chosen);
     return worse(status, finish_output());
 }
 
 static const struct cli_option explain_options[] = {
     OPTION_FORMAT(format, table_id),
+    OPTION_MAX_FAULTS,
+    OPTION_MEMORY,
     {0},
 };
 
 const struct command command_explain = {
     .name = "explain",
     .purpose = "say what a reason means, what causes it, and what helps",
-    .arguments = "[REASON]...",
+    .arguments = "[FILE] [REASON | SITE]...",
     .needs = "the name of a reason",
     .may_lack_arguments = true,
     .help =
@@ -117,7 +185,12 @@ const struct command command_explain = {
         "usually causes it, and what helps; prints its names in the JIT's stats and as a counter\n"
         "(GuardLess in a trace is guard_less_failure in --zjit-stats and the counter\n"
         "exit_guard_less_failure), and a program that has it. REASON is one of the names, with or\n"
-        "without what is in parentheses, in any case, or a glob; without it, all names are printed.\n",
+        "without what is in parentheses, in any case, or a glob; without it, all names are printed.\n"
+        "With a trace, FILE: the reasons in it, or those of them that are named, the place that\n"
+        "has most exits of each, and what helps there. If one place has at least 1,000 exits, half\n"
+        "of all with the reason, and they go on in the last quarter of the trace, the warm-up is\n"
+        "over: the advice is another one then. SITE is a method ('Foo#bar', or a glob) or a line\n"
+        "(app/foo.rb:4): only its exits count.\n",
     .options = explain_options,
     .run = run,
 };

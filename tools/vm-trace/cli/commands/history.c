@@ -79,7 +79,7 @@ add_exit(struct history *history, uint32_t process, const struct fxt_event *even
     /* Which block of a method exits is only known at the end. */
     if (!glob_matches(&history->glob, pool, iseq != STRING_NONE ? iseq : location)) return;
     const uint32_t key[EXIT_KEYS] = {
-        process, iseq, event->category.id, event_reason(pool, event), location, event_text(pool, event, STRING_INSN),
+        process, iseq, event->category.id, event_reason(pool, event), location, event_insn(pool, event),
         (uint32_t)event_uint(event, STRING_VERSION, 0), event_text(pool, event, STRING_OUTCOME),
     };
     struct exit_group *row = row_table_get(&history->exits, key);

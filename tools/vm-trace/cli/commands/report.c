@@ -70,7 +70,7 @@ run(const struct options *options, int file_count, char **files)
         report_cost_missing(report, &document);
         add_tables(report, &document, options->top);
         report_fold(report, &document);
-        if (advice) advice_table_report(report, &document, options->top);
+        if (advice) advice_table_report(report, &document, options->top, NULL);
         status = worse(status, trace_filter_check("report", report));
         if (!document_print(stdout, &document, format, table)) status = worse(status, STATUS_USAGE);
         document_free(&document);
