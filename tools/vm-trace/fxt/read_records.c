@@ -35,9 +35,9 @@ reader_new(size_t limit_bytes)
     struct reader *reader = xcalloc(1, sizeof *reader);
     reader->budget.limit_bytes = limit_bytes;
     reader->pool = pool_new(&reader->budget);
-#define INTERN_KNOWN(name, text) pool_intern(reader->pool, text, sizeof(text) - 1);
-    KNOWN_STRINGS(INTERN_KNOWN)
-#undef INTERN_KNOWN
+#define FIXED(name, text) pool_intern(reader->pool, text, sizeof(text) - 1);
+#define STRING(name, text) pool_intern(reader->pool, text, sizeof(text) - 1);
+#include "vm_trace/schema/events.def"
     reader->providers.budget = &reader->budget;
     return reader;
 }

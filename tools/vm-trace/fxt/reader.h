@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "base/pool.h"
-#include "fxt/format.h"
+#include "vm_trace/schema/fxt.h"
 #include "fxt/parts.h"
 
 enum fxt_severity {
