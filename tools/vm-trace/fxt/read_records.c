@@ -490,15 +490,6 @@ reader_read_again(struct reader *reader, const char *path, const struct fxt_visi
     return error;
 }
 
-const struct fxt_arg *
-fxt_event_arg(const struct fxt_event *event, uint32_t name)
-{
-    for (unsigned i = event->arg_count; i-- > 0;) {
-        if (event->args[i].name.id == name) return &event->args[i];
-    }
-    return NULL;
-}
-
 int64_t
 fxt_event_seen_ns(const struct fxt_event *event)
 {
