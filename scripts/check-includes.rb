@@ -5,14 +5,16 @@
 # A source and its header (name.c, name.h) count as one unit, so a cycle is one between units.
 
 # Of each source tree, the layers from the bottom up: a folder, or the files that a glob finds (a file belongs to the first
-# glob that matches it, else to its folder). `outside` names the layers that may include headers from elsewhere.
+# glob that matches it, else to its folder). `outside` names the layers that may include headers from elsewhere; `shared`
+# a folder of another tree that all layers may include.
 TREES = {
   "vm_trace" => {
-    layers: ["include", "*.[ch]", "base", "perf", "store", "host/host.h", "host", "capture", "streams", "session", "ruby"],
+    layers: ["include", "*.[ch]", "schema", "base", "perf", "store", "host/host.h", "host", "capture", "streams", "session", "ruby"],
     outside: ["perf", "host", "ruby"] # perf: the list of system calls that the build makes
   },
   "tools/vm-trace" => {
     layers: ["base", "fxt", "analysis", "db", "render", "cli/*.[ch]", "cli/commands", "main.c"],
+    shared: "vm_trace/schema/",
     outside: ["render"] # the page of `vm-trace html`, as strings that the build makes
   }
 }
@@ -20,8 +22,8 @@ TREES = {
 class Tree
   attr_reader :name, :faults
 
-  def initialize(root, name, layers:, outside:)
-    @root, @name, @layers, @outside = root, name, layers, outside
+  def initialize(root, name, layers:, outside:, shared: nil)
+    @root, @name, @layers, @outside, @shared = root, name, layers, outside, shared
     @files = Dir.glob("**/*.{c,h,def}", base: File.join(root, name)).sort
     @faults = []
     @includes = @files.to_h { |file| [file, read(file)] }
@@ -95,7 +97,9 @@ class Tree
 
   def check_include(file, layer, line, to)
     if !to
-      fault(file, line, "includes #{@texts[[file, line]]}, which is not of #{@name}/") unless @outside.include?(layer)
+      included = @texts[[file, line]]
+      return if @outside.include?(layer) || (@shared && included.start_with?(@shared) && File.file?(File.join(@root, included)))
+      fault(file, line, "includes #{included}, which is not of #{@name}/")
     elsif @layers.index(layer_of(to)).to_i > @layers.index(layer)
       fault(file, line, "includes #{to}: #{title(layer)} is below #{title(layer_of(to))}")
     end

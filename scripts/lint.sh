@@ -61,7 +61,7 @@ alone()
         # see them in the tests.
         status=0
         tidy "$tool" --checks=-clang-analyzer-unix.Malloc,-clang-analyzer-core.NullDereference -- \
-            -std=gnu99 -iquote tools/vm-trace -iquote build/page || status=$?
+            -std=gnu99 -iquote tools/vm-trace -iquote build/page -iquote . || status=$?
         result 'clang-tidy of the tool' $status
     fi
     if have cppcheck 'cppcheck'; then
@@ -74,7 +74,7 @@ alone()
         $lint --cppcheck-build-dir="$cache/lint/module" -I . -I build/generated $without || status=$?
         result 'cppcheck of the module' $status
         status=0
-        $lint --cppcheck-build-dir="$cache/lint/tool" -j "$jobs" -I tools/vm-trace $tool || status=$?
+        $lint --cppcheck-build-dir="$cache/lint/tool" -j "$jobs" -I tools/vm-trace -I . $tool || status=$?
         result 'cppcheck of the tool' $status
     fi
 }

@@ -86,6 +86,18 @@ class TestIncludes < Minitest::Test
     assert_fault(%r{capture/stacks\.c:1: includes vm_core\.h, which is not of vm_trace/})
   end
 
+  def test_tool_includes_the_schema_of_the_module_and_nothing_else_of_it
+    layered
+    write "vm_trace/schema/events.def"
+    write "tools/vm-trace/base/pool.h", "vm_trace/schema/events.def"
+    check("--write")
+    assert_equal ["", true], check
+    write "tools/vm-trace/base/pool.h", "vm_trace/base/clock.h"
+    assert_fault(%r{base/pool\.h:1: includes vm_trace/base/clock\.h, which is not of tools/vm-trace/})
+    write "tools/vm-trace/base/pool.h", "vm_trace/schema/none.def"
+    assert_fault(%r{base/pool\.h:1: includes vm_trace/schema/none\.def, which is not of tools/vm-trace/})
+  end
+
   def test_file_in_no_layer_fails
     layered
     write "vm_trace/extra/a.c"

@@ -94,8 +94,8 @@ class TestReasonPages < Minitest::Test
   end
 
   def test_outcomes
-    strings = File.read(File.join(TOP, "vm_trace/base/known_strings.h"))
-    words = strings[/W_PROFILING.*?W_VERSION_LIMIT, "\w+"/m].scan(/"(\w+)"/).flatten
+    strings = File.read(File.join(TOP, "vm_trace/schema/events.def"))
+    words = strings[/PROFILING, .*?VERSION_LIMIT, "\w+"/m].scan(/"(\w+)"/).flatten
     assert_equal words, named("outcome", "ZJIT")
   end
 

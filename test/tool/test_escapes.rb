@@ -14,7 +14,7 @@ class TestEscapes < Minitest::Test
 
   ASCII_CONTROLS = /[\x00-\x09\x0b-\x1f\x7f]|^INJECTED/
 
-  KNOWN = File.read(File.join(ROOT, "tools/vm-trace/fxt/known_strings.h")).scan(/S\(\w+, "([^"]*)"\)/).flatten.freeze
+  KNOWN = File.read(File.join(ROOT, "vm_trace/schema/events.def")).scan(/(?:FIXED|STRING)\(\w+, "([^"]*)"\)/).flatten.freeze
 
   # The trace with EVIL in its strings: before or behind the text, or before what is in parentheses. Of those that the
   # tool knows by name few are changed, else nothing would be recognized.

@@ -4,7 +4,7 @@
 #define _GNU_SOURCE 1
 #include "vm_trace/store/file_claim.h"
 #include "vm_trace/base/clock.h"
-#include "vm_trace/base/fxt.h"
+#include "vm_trace/schema/fxt.h"
 #include "harness.h"
 #include "vm_trace/store/chunk_file.h"
 #include "validate.h"
@@ -198,7 +198,7 @@ static void
 make_trace_of(const char *path, uint64_t pid, uint64_t ns)
 {
     uint64_t words[] = { FXT_MAGIC_RECORD, fxt_padding_header(2), 0, fxt_kernel_object_header(2, FXT_OBJECT_PROCESS, 1, 0), pid,
-                         fxt_event_header(FXT_INSTANT, 2, 0, 1, 1, 1), ns };
+                         fxt_event_header(FXT_EVENT_INSTANT, 2, 0, 1, 1, 1), ns };
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     assert_int_equal(fwrite(words, sizeof(words), 1, file), 1);

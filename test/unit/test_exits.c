@@ -57,7 +57,7 @@ side_exit_is_these_words(void **state)
     take_exit(make_site(RB_VM_TRACE_SIDE_EXIT, "FixnumAddOverflow", &foo, 0), &main_thread);
     const struct rb_vm_trace_writer *writer = &main_ractor.vm_trace->writer;
     /* The event is the last record; its strings were defined before: reason, frame, instruction. */
-    uint64_t insn = writer->next_string - 1, frame = insn - 1, reason = insn - 2, side_exit = W_SIDE_EXIT;
+    uint64_t insn = writer->next_string - 1, frame = insn - 1, reason = insn - 2, side_exit = STRING_SIDE_EXIT;
     const uint64_t *words = writer->chunk.words + writer->pos - 5;
     assert_true(words[0] == (0x0000000001300054 | side_exit << 32 | reason << 48)); /* 5 words, 3 arguments, thread 1 */
     assert_true(words[2] == (0x0000000000010016 | frame << 32));                    /* "0" is string 1 */

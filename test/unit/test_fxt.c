@@ -4,7 +4,7 @@
  * https://fuchsia.dev/fuchsia-src/reference/tracing/trace-format
  */
 #include "harness.h"
-#include "vm_trace/base/fxt.h"
+#include "vm_trace/schema/fxt.h"
 
 static void
 assert_word(uint64_t word, uint64_t expected)
@@ -24,13 +24,13 @@ static void
 record_header_has_type_and_size(void **state)
 {
     (void)state;
-    assert_word(fxt_header(FXT_METADATA, 1), 0x10);
-    assert_word(fxt_header(FXT_INITIALIZATION, 2), 0x21);
-    assert_word(fxt_header(FXT_STRING, 1), 0x12);
-    assert_word(fxt_header(FXT_THREAD, 3), 0x33);
-    assert_word(fxt_header(FXT_EVENT, 2), 0x24);
-    assert_word(fxt_header(FXT_KERNEL_OBJECT, 4), 0x47);
-    assert_word(fxt_header(FXT_EVENT, 4095), 0xFFF4);
+    assert_word(fxt_header(FXT_RECORD_METADATA, 1), 0x10);
+    assert_word(fxt_header(FXT_RECORD_INITIALIZATION, 2), 0x21);
+    assert_word(fxt_header(FXT_RECORD_STRING, 1), 0x12);
+    assert_word(fxt_header(FXT_RECORD_THREAD, 3), 0x33);
+    assert_word(fxt_header(FXT_RECORD_EVENT, 2), 0x24);
+    assert_word(fxt_header(FXT_RECORD_KERNEL_OBJECT, 4), 0x47);
+    assert_word(fxt_header(FXT_RECORD_EVENT, 4095), 0xFFF4);
 }
 
 static void
@@ -84,15 +84,15 @@ static void
 event_header_has_each_field_at_its_bit(void **state)
 {
     (void)state;
-    assert_word(fxt_event_header(FXT_INSTANT, 2, 0, 0, 0, 0), 0x0000000000000024);
-    assert_word(fxt_event_header(FXT_DURATION_BEGIN, 2, 0, 0, 0, 0), 0x0000000000020024);
-    assert_word(fxt_event_header(FXT_DURATION_END, 2, 0, 0, 0, 0), 0x0000000000030024);
-    assert_word(fxt_event_header(FXT_INSTANT, 17, 0, 0, 0, 0), 0x0000000000000114);
-    assert_word(fxt_event_header(FXT_INSTANT, 2, 15, 0, 0, 0), 0x0000000000F00024);
-    assert_word(fxt_event_header(FXT_INSTANT, 2, 0, 255, 0, 0), 0x00000000FF000024);
-    assert_word(fxt_event_header(FXT_INSTANT, 2, 0, 0, 32767, 0), 0x00007FFF00000024);
-    assert_word(fxt_event_header(FXT_INSTANT, 2, 0, 0, 0, 32767), 0x7FFF000000000024);
-    assert_word(fxt_event_header(FXT_DURATION_BEGIN, 17, 15, 0xAB, 0x1234, 0x5678), 0x56781234ABF20114);
+    assert_word(fxt_event_header(FXT_EVENT_INSTANT, 2, 0, 0, 0, 0), 0x0000000000000024);
+    assert_word(fxt_event_header(FXT_EVENT_DURATION_BEGIN, 2, 0, 0, 0, 0), 0x0000000000020024);
+    assert_word(fxt_event_header(FXT_EVENT_DURATION_END, 2, 0, 0, 0, 0), 0x0000000000030024);
+    assert_word(fxt_event_header(FXT_EVENT_INSTANT, 17, 0, 0, 0, 0), 0x0000000000000114);
+    assert_word(fxt_event_header(FXT_EVENT_INSTANT, 2, 15, 0, 0, 0), 0x0000000000F00024);
+    assert_word(fxt_event_header(FXT_EVENT_INSTANT, 2, 0, 255, 0, 0), 0x00000000FF000024);
+    assert_word(fxt_event_header(FXT_EVENT_INSTANT, 2, 0, 0, 32767, 0), 0x00007FFF00000024);
+    assert_word(fxt_event_header(FXT_EVENT_INSTANT, 2, 0, 0, 0, 32767), 0x7FFF000000000024);
+    assert_word(fxt_event_header(FXT_EVENT_DURATION_BEGIN, 17, 15, 0xAB, 0x1234, 0x5678), 0x56781234ABF20114);
 }
 
 static void

@@ -19,7 +19,7 @@ start_markers(void)
 }
 
 static rb_vm_trace_span
-write(enum fxt_event type, const char *name, const struct vm_trace_marker_argument *arguments, unsigned count)
+write(enum fxt_event_type type, const char *name, const struct vm_trace_marker_argument *arguments, unsigned count)
 {
     return rb_vm_trace_marker_write(&(struct vm_trace_marker){
         .type = type, .name = name, .name_bytes = strlen(name), .arguments = arguments, .argument_count = count
@@ -38,7 +38,7 @@ every_kind_of_argument_is_in_the_trace(void **state)
         { "text", 4, FXT_ARG_STRING, "some", 4, 0 }, { "minus", 5, FXT_ARG_INT64, NULL, 0, (uint64_t)-5 },
         { "half", 4, FXT_ARG_DOUBLE, NULL, 0, bits }, { "yes", 3, FXT_ARG_BOOL, NULL, 0, 1 }, { "nothing", 7, FXT_ARG_NULL, NULL, 0, 0 }
     };
-    assert_true(write(FXT_INSTANT, "all", arguments, 5) != 0);
+    assert_true(write(FXT_EVENT_INSTANT, "all", arguments, 5) != 0);
     struct trace *trace = finish_traced();
     const struct trace_event *event = trace_event(trace, "marker", "all", 0);
     assert_int_equal(event->type, EVENT_INSTANT);
@@ -63,7 +63,7 @@ most_arguments_fit_and_what_is_left_out_is_counted(void **state)
     for (unsigned i = 0; i < VM_TRACE_MARKER_ARGUMENTS; i++) {
         arguments[i] = (struct vm_trace_marker_argument){ &keys[i], 1, FXT_ARG_INT64, NULL, 0, i };
     }
-    struct vm_trace_marker marker = { .type = FXT_INSTANT, .name = "many", .name_bytes = 4, .arguments = arguments,
+    struct vm_trace_marker marker = { .type = FXT_EVENT_INSTANT, .name = "many", .name_bytes = 4, .arguments = arguments,
                                       .argument_count = VM_TRACE_MARKER_ARGUMENTS, .left_out = 7 };
     assert_true(rb_vm_trace_marker_write(&marker) != 0);
     struct trace *trace = finish_traced();
@@ -131,12 +131,12 @@ texts_that_come_once_are_not_kept(void **state)
 {
     (void)state;
     start_markers();
-    write(FXT_INSTANT, "first", NULL, 0);
+    write(FXT_EVENT_INSTANT, "first", NULL, 0);
     size_t before = rb_vm_trace_string_count();
     for (int i = 0; i < 20000; i++) {
         char name[32];
         snprintf(name, sizeof(name), "request %d", i);
-        assert_true(write(FXT_INSTANT, name, NULL, 0) != 0);
+        assert_true(write(FXT_EVENT_INSTANT, name, NULL, 0) != 0);
     }
     assert_true(rb_vm_trace_string_count() - before <= 256);
     struct trace *trace = finish_traced();

@@ -3,7 +3,7 @@
  */
 #define _GNU_SOURCE 1
 #include "harness.h"
-#include "vm_trace/base/fxt.h"
+#include "vm_trace/schema/fxt.h"
 #include "vm_trace/store/memory_ring.h"
 #include "validate.h"
 

@@ -115,7 +115,7 @@ read_chunk(const uint64_t *chunk, size_t at, size_t end, bool padding_expected)
         if (header == 0 || fxt_padding_header(words) == header)
             return padding_expected ? NULL : "padding before the writer's position";
         if (words == 0 || at + words > CHUNK_WORDS) return "a record of no possible size";
-        bool ours = (header & 0xF) == FXT_STRING && words > 1 && (chunk[at + 1] & 0xFF) == (chunk[at + 1] >> 56);
+        bool ours = (header & 0xF) == FXT_RECORD_STRING && words > 1 && (chunk[at + 1] & 0xFF) == (chunk[at + 1] >> 56);
         if (at >= 512 && !ours) return "a record begins with words of another";
         if (at >= 512 && !whole_p(chunk + at, words)) return "a record is visible in part";
         at += words;

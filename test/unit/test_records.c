@@ -3,7 +3,7 @@
  */
 #include "harness.h"
 #include "vm_trace/base/known_strings.h"
-#include "vm_trace/base/fxt.h"
+#include "vm_trace/schema/fxt.h"
 #include "vm_trace/store/chunk_scan.h"
 #include "validate.h"
 #include "watch.h"
@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 
 /* Categories that are counted apart. */
-#define EXITS (UINT64_C(1) << W_SIDE_EXIT | UINT64_C(1) << W_RECOMPILE_EXIT)
+#define EXITS (UINT64_C(1) << STRING_SIDE_EXIT | UINT64_C(1) << STRING_RECOMPILE_EXIT)
 
 enum { CHUNK = 1 << 20, CHUNK_WORDS = CHUNK / 8, PAGE_WORDS = 512, LARGEST = 4095 };
 
@@ -51,13 +51,13 @@ put_text(size_t words, char letter)
 }
 
 static bool
-put_event(enum vm_trace_word category)
+put_event(enum known_string category)
 {
     uint64_t *record = writer_reserve(&writer, 2);
     if (!record) return false;
     record[1] = 1000 + writer.events++;
-    writer_publish(&writer, 2, fxt_event_header(FXT_INSTANT, 2, 0, thread, category, W_SITE));
-    *(category == W_SIDE_EXIT || category == W_RECOMPILE_EXIT ? &exits : &others) += 1;
+    writer_publish(&writer, 2, fxt_event_header(FXT_EVENT_INSTANT, 2, 0, thread, category, STRING_SITE));
+    *(category == STRING_SIDE_EXIT || category == STRING_RECOMPILE_EXIT ? &exits : &others) += 1;
     return true;
 }
 
@@ -65,7 +65,9 @@ put_event(enum vm_trace_word category)
 static void
 fill(size_t largest)
 {
-    static const enum vm_trace_word categories[] = { W_SIDE_EXIT, W_FALLBACK, W_RECOMPILE_EXIT, W_TRACE, W_SIDE_EXIT };
+    static const enum known_string categories[] = {
+        STRING_SIDE_EXIT, STRING_FALLBACK, STRING_RECOMPILE_EXIT, STRING_TRACE, STRING_SIDE_EXIT
+    };
     uint32_t random = 7;
     for (unsigned i = 0; ; i++) {
         random = random * 1103515245 + 12345;
@@ -101,8 +103,8 @@ count_ends_before_a_record_that_is_cut_off(void **state)
     (void)state;
     begin_chunk();
     size_t before = writer.pos;
-    put_event(W_SIDE_EXIT);
-    put_event(W_SIDE_EXIT);
+    put_event(STRING_SIDE_EXIT);
+    put_event(STRING_SIDE_EXIT);
     for (size_t words = before; words < before + 4; words++) {
         struct vm_trace_counts counts = { 0, 0 };
         assert_int_equal(rb_vm_trace_records_count(chunk, words, EXITS, &counts), before + (words - before) / 2 * 2);
@@ -115,9 +117,9 @@ count_ends_where_no_record_stands(void **state)
 {
     (void)state;
     begin_chunk();
-    put_event(W_SIDE_EXIT);
+    put_event(STRING_SIDE_EXIT);
     size_t at = writer.pos;
-    put_event(W_SIDE_EXIT);
+    put_event(STRING_SIDE_EXIT);
     chunk[at] = 0; /* what a hole in a file reads as */
     struct vm_trace_counts counts = { 0, 0 };
     assert_int_equal(rb_vm_trace_records_count(chunk, CHUNK_WORDS, EXITS, &counts), at);

@@ -4,7 +4,7 @@
 #define _GNU_SOURCE 1
 #include "harness.h"
 #include "traced.h"
-#include "vm_trace/base/fxt.h"
+#include "vm_trace/schema/fxt.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -222,41 +222,43 @@ cut_of_what_is_no_text_ends(void **state)
 }
 
 static void
-words_stand_in_their_order_and_are_different(void **state)
+known_strings_stand_in_their_order_and_are_different(void **state)
 {
     (void)state;
     size_t bytes;
-    assert_int_equal(W_0, 1);
-    assert_int_equal(W_9, 10);
-    assert_int_equal(W_TAIL, 11);
-    assert_string_equal(rb_vm_trace_word_text(W_NONE, &bytes), "");
+    assert_int_equal(STRING_FRAME_0, 1);
+    assert_int_equal(STRING_FRAME_9, 10);
+    assert_int_equal(STRING_FRAME_REST, 11);
+    assert_string_equal(rb_vm_trace_known_text(STRING_NONE, &bytes), "");
     assert_int_equal(bytes, 0);
-    for (int i = 1; i < W_COUNT; i++) {
-        const char *text = rb_vm_trace_word_text((enum vm_trace_word)i, &bytes);
+    for (int i = 1; i < STRING_COUNT; i++) {
+        const char *text = rb_vm_trace_known_text((enum known_string)i, &bytes);
         assert_int_equal(bytes, strlen(text));
         assert_true(bytes > 0);
         for (int j = 1; j < i; j++) {
             size_t other;
-            assert_string_not_equal(rb_vm_trace_word_text((enum vm_trace_word)j, &other), text);
+            assert_string_not_equal(rb_vm_trace_known_text((enum known_string)j, &other), text);
         }
     }
 }
 
 static void
-words_are_those_of_the_event_contract(void **state)
+known_strings_are_those_of_the_event_contract(void **state)
 {
     (void)state;
-    static const struct { enum vm_trace_word word; const char *text; } contract[] = {
-        { W_0, "0" }, { W_9, "9" }, { W_TAIL, "10+" }, { W_INSN, "insn" }, { W_VERSION, "version" }, { W_WEIGHT, "weight" },
-        { W_OUTCOME, "outcome" }, { W_SIDE_EXIT, "side_exit" }, { W_RECOMPILE_EXIT, "recompile_exit" },
-        { W_FALLBACK, "fallback" }, { W_COMPILE, "compile" }, { W_INVALIDATION, "invalidation" }, { W_TRACE, "trace" },
-        { W_SETTINGS, "settings" }, { W_LOSS, "loss" }, { W_SITE, "site" }, { W_SUMMARY, "summary" },
-        { W_PROFILING, "profiling" }, { W_INVALIDATED, "invalidated" }, { W_ALREADY_INVALIDATED, "already_invalidated" },
-        { W_VERSION_LIMIT, "version_limit" }
+    static const struct { enum known_string string; const char *text; } contract[] = {
+        { STRING_FRAME_0, "0" }, { STRING_FRAME_9, "9" }, { STRING_FRAME_REST, "10+" }, { STRING_INSN, "insn" },
+        { STRING_VERSION, "version" }, { STRING_WEIGHT, "weight" }, { STRING_OUTCOME, "outcome" },
+        { STRING_SIDE_EXIT, "side_exit" }, { STRING_RECOMPILE_EXIT, "recompile_exit" },
+        { STRING_FALLBACK, "fallback" }, { STRING_COMPILE, "compile" }, { STRING_INVALIDATION, "invalidation" },
+        { STRING_TRACE, "trace" }, { STRING_SETTINGS, "settings" }, { STRING_LOSS, "loss" },
+        { STRING_SITE, "site" }, { STRING_SUMMARY, "summary" }, { STRING_PROFILING, "profiling" },
+        { STRING_INVALIDATED, "invalidated" }, { STRING_ALREADY_INVALIDATED, "already_invalidated" },
+        { STRING_VERSION_LIMIT, "version_limit" }
     };
     for (size_t i = 0; i < sizeof(contract) / sizeof(*contract); i++) {
         size_t bytes;
-        assert_string_equal(rb_vm_trace_word_text(contract[i].word, &bytes), contract[i].text);
+        assert_string_equal(rb_vm_trace_known_text(contract[i].string, &bytes), contract[i].text);
     }
 }
 
@@ -343,8 +345,8 @@ main(void)
         isolated_test(longer_text_is_cut_with_a_note),
         isolated_test(cut_leaves_whole_characters),
         isolated_test(cut_of_what_is_no_text_ends),
-        isolated_test(words_stand_in_their_order_and_are_different),
-        isolated_test(words_are_those_of_the_event_contract),
+        isolated_test(known_strings_stand_in_their_order_and_are_different),
+        isolated_test(known_strings_are_those_of_the_event_contract),
         isolated_test(good_text_is_taken_as_it_is),
         isolated_test(bytes_that_are_no_utf_8_are_shown_by_their_codes),
         isolated_test(permanent_text_has_one_reference_however_often_it_is_asked_for),

@@ -122,7 +122,7 @@ exits_of_an_inlined_frame(unsigned depth)
     for (int i = 0; i < 4; i++) take_recompile_exit(site, &main_thread, RB_VM_TRACE_PROFILING);
     struct trace *trace = finish_traced();
     assert_string_equal(trace_text(trace_event(trace, "trace", "site", 0), "iseq"), "Foo#foo (app.rb:1)");
-    assert_int_equal(trace_event(trace, "recompile_exit", NULL, 1)->argument_count, FXT_MAX_ARGUMENTS);
+    assert_int_equal(trace_event(trace, "recompile_exit", NULL, 1)->argument_count, FXT_ARGS_MAX);
     return trace;
 }
 

@@ -95,7 +95,7 @@ put_event(uint64_t ns)
     uint64_t *record = writer_reserve(&writer, 2);
     assert_non_null(record);
     record[1] = ns;
-    writer_publish(&writer, 2, fxt_event_header(FXT_INSTANT, 2, 0, thread, W_TRACE, W_SITE));
+    writer_publish(&writer, 2, fxt_event_header(FXT_EVENT_INSTANT, 2, 0, thread, STRING_TRACE, STRING_SITE));
 }
 
 /* --- bytes ------------------------------------------------------------------------------------- */
@@ -130,9 +130,9 @@ words_have_their_numbers_as_indexes_in_every_chunk(void **state)
     start();
     assert_true(rb_vm_trace_writer_next_chunk(&writer));
     struct trace *trace = look();
-    for (int word = 1; word < W_COUNT; word++) {
+    for (int word = 1; word < STRING_COUNT; word++) {
         size_t bytes;
-        const char *text = rb_vm_trace_word_text((enum vm_trace_word)word, &bytes);
+        const char *text = rb_vm_trace_known_text((enum known_string)word, &bytes);
         assert_non_null(trace_string(trace, (unsigned)word));
         assert_string_equal(trace_string(trace, (unsigned)word), text);
     }
@@ -153,7 +153,7 @@ thread_is_written_with_its_name_and_process(void **state)
     const uint64_t expected[] = {
         0x0000000800000022 | name << 16, 0x312072656B726F77,                        /* "worker 1" */
         0x0000010000020047 | name << 24, 0x000000000A0B0C0D,                        /* thread TID is called so */
-        0x0000000000000028 | (uint64_t)W_PROCESS << 16, 0x0000000001020304,         /* process: PID */
+        0x0000000000000028 | (uint64_t)STRING_PROCESS << 16, 0x0000000001020304,         /* process: PID */
         0x0000000000010033, 0x0000000001020304, 0x000000000A0B0C0D                  /* thread 1: PID, TID */
     };
     assert_memory_equal(writer.chunk.words + at, expected, sizeof(expected));
@@ -168,7 +168,7 @@ longest_string_is_read_back(void **state)
     start();
     assert_true(put(LARGEST, 'l'));
     struct trace *trace = finish();
-    const char *text = trace_string(trace, W_COUNT + 1);
+    const char *text = trace_string(trace, STRING_COUNT + 1);
     assert_int_equal(strlen(text), 32752);
     assert_int_equal(strspn(text, "l"), 32752);
     trace_free(trace);
@@ -343,7 +343,7 @@ full_chunk_refuses_and_the_next_one_goes_on(void **state)
     assert_true(put(100, 'b'));
     struct trace *trace = finish();
     assert_int_equal(trace->chunk_count, 2);
-    assert_int_equal(trace->string_count, put_count + 1 + 2 * W_COUNT);
+    assert_int_equal(trace->string_count, put_count + 1 + 2 * STRING_COUNT);
     trace_free(trace);
 }
 
@@ -368,7 +368,7 @@ records_of_all_sizes_fill_chunks_without_loss(void **state)
     }
     struct trace *trace = finish();
     assert_int_equal(trace->chunk_count, 5);
-    assert_int_equal(trace->string_count, count + 5 * W_COUNT);
+    assert_int_equal(trace->string_count, count + 5 * STRING_COUNT);
     assert_true(words_put > 4 * CHUNK_WORDS - 4 * (LARGEST + 1200));
     trace_free(trace);
 }
@@ -388,7 +388,7 @@ full_string_table_starts_a_new_chunk(void **state)
     /* A few may be kept for the last words. */
     assert_in_range(slot.index, 32757, 32767);
     assert_int_equal(writer.next_string, slot.index + 1);
-    assert_int_equal(count + W_COUNT, slot.index);
+    assert_int_equal(count + STRING_COUNT, slot.index);
     assert_true(writer.pos < CHUNK_WORDS - 10000); /* the table was full, not the chunk */
     struct trace *trace = look();
     sprintf(text, "%zu", count - 1);
@@ -397,10 +397,10 @@ full_string_table_starts_a_new_chunk(void **state)
 
     assert_true(rb_vm_trace_writer_next_chunk(&writer));
     assert_true(rb_vm_trace_writer_define(&writer, &slot, "first of the next", 17));
-    assert_int_equal(slot.index, W_COUNT + 1);
+    assert_int_equal(slot.index, STRING_COUNT + 1);
     trace = finish();
     assert_int_equal(trace->chunk_count, 2);
-    assert_string_equal(trace_string(trace, W_COUNT + 1), "first of the next");
+    assert_string_equal(trace_string(trace, STRING_COUNT + 1), "first of the next");
     trace_free(trace);
 }
 
@@ -432,7 +432,7 @@ chunk_can_be_read_alone(void **state)
         assert_int_equal(event->ns, 10 + offset / CHUNK);
         assert_string_equal(event->thread, "main");
         assert_string_equal(event->process, "ruby");
-        assert_string_equal(trace_string(trace, W_COUNT + 1), "a label");
+        assert_string_equal(trace_string(trace, STRING_COUNT + 1), "a label");
         trace_free(trace);
     }
     free(data);
@@ -819,7 +819,7 @@ renamed_thread_keeps_its_index_and_writes_its_new_name(void **state)
     assert_int_equal(writer_thread(&writer, TID, 1), 0);
     uint64_t *record = writer_reserve(&writer, 2);
     record[1] = 2;
-    writer_publish(&writer, 2, fxt_event_header(FXT_INSTANT, 2, 0, first, W_TRACE, W_SITE));
+    writer_publish(&writer, 2, fxt_event_header(FXT_EVENT_INSTANT, 2, 0, first, STRING_TRACE, STRING_SITE));
     struct trace *trace = finish();
     assert_string_equal(trace_event(trace, NULL, NULL, 0)->thread, "main");
     assert_string_equal(trace_event(trace, NULL, NULL, 1)->thread, "renamed");

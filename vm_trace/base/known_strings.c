@@ -8,24 +8,23 @@
 static const struct {
     const char *text;
     size_t bytes;
-} words[W_COUNT] = {
+} strings[STRING_COUNT] = {
     { "", 0 },
-#define X(name, text) { text, sizeof(text) - 1 },
-    VM_TRACE_WORDS(X)
-#undef X
+#define FIXED(name, text) { text, sizeof(text) - 1 },
+#include "vm_trace/schema/events.def"
 };
 
 const char *
-rb_vm_trace_word_text(enum vm_trace_word word, size_t *bytes_out)
+rb_vm_trace_known_text(enum known_string string, size_t *bytes_out)
 {
-    *bytes_out = words[word].bytes;
-    return words[word].text;
+    *bytes_out = strings[string].bytes;
+    return strings[string].text;
 }
 
-enum vm_trace_word
-rb_vm_trace_word_of(const char *text)
+enum known_string
+rb_vm_trace_known_string(const char *text)
 {
-    int word = W_COUNT - 1;
-    while (word > W_NONE && strcmp(words[word].text, text) != 0) word--;
-    return (enum vm_trace_word)word;
+    int string = STRING_COUNT - 1;
+    while (string > STRING_NONE && strcmp(strings[string].text, text) != 0) string--;
+    return (enum known_string)string;
 }

@@ -6,7 +6,7 @@
  * packets. doc/internals/events.md has the fields that the tracer writes.
  */
 
-#include "vm_trace/base/fxt.h"
+#include "vm_trace/schema/fxt.h"
 
 /* Field numbers of the messages in google/perfetto, protos/perfetto/trace. */
 enum {
@@ -135,10 +135,9 @@ static inline uint64_t
 perfetto_timed_word(size_t bytes, uint32_t sequence)
 {
     size_t length = bytes - 3; /* without the tag and itself */
-    return (PERFETTO_PACKET << 3 | PROTO_BYTES) | fxt_field((length & 0x7f) | 0x80, 8) | fxt_field(length >> 7, 16) |
-        fxt_field(PACKET_SEQUENCE << 3, 24) | fxt_field((sequence & 0x7f) | 0x80, 32) |
-        fxt_field((sequence >> 7 & 0x7f) | 0x80, 40) | fxt_field(sequence >> 14 & 0x7f, 48) |
-        fxt_field(PACKET_TIMESTAMP << 3, 56);
+    uint64_t head = (PERFETTO_PACKET << 3 | PROTO_BYTES) | ((length & 0x7f) | 0x80) << 8 | length >> 7 << 16;
+    uint64_t varint = ((sequence & 0x7f) | 0x80) | ((sequence >> 7 & 0x7f) | 0x80) << 8 | (sequence >> 14 & 0x7f) << 16;
+    return head | (uint64_t)(PACKET_SEQUENCE << 3) << 24 | varint << 32 | (uint64_t)(PACKET_TIMESTAMP << 3) << 56;
 }
 
 /* Fill in the time. The byte behind it stays, as what follows it in its word. */

@@ -2,7 +2,7 @@
  * Interned texts. See strings.h.
  */
 #include "vm_trace/base/strings.h"
-#include "vm_trace/base/fxt.h"
+#include "vm_trace/schema/fxt.h"
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -96,7 +96,7 @@ rb_vm_trace_event_name_thread(struct rb_vm_trace_ractor *ractor, struct rb_execu
     return track_index(&ractor->writer, &track) != 0;
 }
 
-enum { NAMED = W_TAIL - W_0 };
+enum { NAMED = STRING_FRAME_REST - STRING_FRAME_0 };
 
 static size_t
 kept_frames(void)
@@ -129,7 +129,7 @@ put_tail(struct vm_trace_event *event, struct rb_vm_trace_stacks *stacks, const 
         const char *text = rb_vm_trace_stacks_tail(stacks, frame->node, kept - named, &bytes);
         if (!rb_vm_trace_writer_define(event->writer, slot, text, bytes)) return false;
     }
-    event_string(event, W_TAIL, slot->index);
+    event_string(event, STRING_FRAME_REST, slot->index);
     return true;
 }
 
@@ -143,7 +143,7 @@ name_frames(struct vm_trace_event *event, struct rb_vm_trace_stacks *stacks, siz
         unsigned index;
         if (i < from) continue;
         if (!writer_string(event->writer, &label->slot, label->text, label->bytes, &index)) return false;
-        event_string(event, (enum vm_trace_word)(W_0 + i), index);
+        event_string(event, (enum known_string)(STRING_FRAME_0 + i), index);
     }
     return true;
 }
@@ -167,7 +167,7 @@ rb_vm_trace_event_backtrace(struct vm_trace_event *event, struct rb_vm_trace_sta
 static size_t
 room_for_frames(const struct vm_trace_event *event, const struct rb_vm_trace_stacks *stacks, size_t more)
 {
-    size_t room = FXT_MAX_ARGUMENTS - event->arguments - more, most = stacks->walk.count <= room ? room : room - 1;
+    size_t room = FXT_ARGS_MAX - event->arguments - more, most = stacks->walk.count <= room ? room : room - 1;
     return most < NAMED ? most : NAMED;
 }
 
@@ -184,7 +184,7 @@ rb_vm_trace_event_frames_and(struct vm_trace_event *event, struct rb_vm_trace_st
     /* More of them would be most of the event's words, and the sample has them. */
     if (count > named && !rb_vm_trace_capture.stack_frames) named = 1;
     if (!name_frames(event, stacks, 0, named)) return false;
-    if (count > named) event_uint32(event, W_TAIL, (uint32_t)(count - named));
+    if (count > named) event_uint32(event, STRING_FRAME_REST, (uint32_t)(count - named));
     return true;
 }
 
@@ -234,6 +234,6 @@ rb_vm_trace_event_setting(struct vm_trace_event *event, const char *name, uint64
 {
     struct vm_trace_slot slot;
     if (!rb_vm_trace_writer_define(event->writer, &slot, name, strlen(name))) return false;
-    event_uint64(event, (enum vm_trace_word)slot.index, value);
+    event_uint64(event, (enum known_string)slot.index, value);
     return true;
 }

@@ -12,7 +12,7 @@
 #include "vm_trace/capture/ractor_state.h"
 #include "vm_trace/base/known_strings.h"
 
-#define EVENT_MAX_WORDS (2 + 2 * FXT_MAX_ARGUMENTS + 1)
+#define EVENT_MAX_WORDS (2 + 2 * FXT_ARGS_MAX + 1)
 
 struct vm_trace_event {
     struct rb_vm_trace_writer *writer;
@@ -34,21 +34,21 @@ bool rb_vm_trace_event_begin_in_fiber(struct vm_trace_event *event, struct rb_vm
                                       struct rb_execution_context_struct *ec, uint64_t ns);
 
 static inline void
-event_string(struct vm_trace_event *event, enum vm_trace_word name, unsigned string_index)
+event_string(struct vm_trace_event *event, enum known_string name, unsigned string_index)
 {
     event->record[event->words++] = fxt_string_argument((unsigned)name, string_index);
     event->arguments++;
 }
 
 static inline void
-event_uint32(struct vm_trace_event *event, enum vm_trace_word name, uint32_t value)
+event_uint32(struct vm_trace_event *event, enum known_string name, uint32_t value)
 {
     event->record[event->words++] = fxt_uint32_argument((unsigned)name, value);
     event->arguments++;
 }
 
 static inline void
-event_uint64(struct vm_trace_event *event, enum vm_trace_word name, uint64_t value)
+event_uint64(struct vm_trace_event *event, enum known_string name, uint64_t value)
 {
     event->record[event->words++] = fxt_uint64_argument((unsigned)name);
     event->record[event->words++] = value;
@@ -57,7 +57,7 @@ event_uint64(struct vm_trace_event *event, enum vm_trace_word name, uint64_t val
 
 /* A text that is not kept anywhere: defined each time. */
 static inline bool
-event_text(struct vm_trace_event *event, enum vm_trace_word name, const char *text, size_t bytes)
+event_text(struct vm_trace_event *event, enum known_string name, const char *text, size_t bytes)
 {
     struct vm_trace_slot slot;
     if (!rb_vm_trace_writer_define(event->writer, &slot, text, bytes)) return false;
@@ -66,7 +66,7 @@ event_text(struct vm_trace_event *event, enum vm_trace_word name, const char *te
 }
 
 static inline bool
-event_interned(struct vm_trace_event *event, enum vm_trace_word name, const struct vm_trace_string *string)
+event_interned(struct vm_trace_event *event, enum known_string name, const struct vm_trace_string *string)
 {
     unsigned index;
     if (!writer_interned(event->writer, string, &index)) return false;
@@ -80,7 +80,7 @@ event_interned_rarely(struct vm_trace_event *event, const struct vm_trace_string
                       const struct vm_trace_string *string)
 {
     unsigned index;
-    return writer_interned(event->writer, name, &index) && event_interned(event, (enum vm_trace_word)index, string);
+    return writer_interned(event->writer, name, &index) && event_interned(event, (enum known_string)index, string);
 }
 
 static inline bool
@@ -88,7 +88,7 @@ event_uint64_rarely(struct vm_trace_event *event, const struct vm_trace_string *
 {
     unsigned index;
     if (!writer_interned(event->writer, name, &index)) return false;
-    event_uint64(event, (enum vm_trace_word)index, value);
+    event_uint64(event, (enum known_string)index, value);
     return true;
 }
 
@@ -97,7 +97,7 @@ event_uint32_rarely(struct vm_trace_event *event, const struct vm_trace_string *
 {
     unsigned index;
     if (!writer_interned(event->writer, name, &index)) return false;
-    event_uint32(event, (enum vm_trace_word)index, value);
+    event_uint32(event, (enum known_string)index, value);
     return true;
 }
 
@@ -150,7 +150,7 @@ bool rb_vm_trace_event_name_thread(struct rb_vm_trace_ractor *ractor, struct rb_
 
 /* Write it. False: the chunk is full. */
 static inline bool
-event_end(struct vm_trace_event *event, enum fxt_event type, enum vm_trace_word category, unsigned name)
+event_end(struct vm_trace_event *event, enum fxt_event_type type, enum known_string category, unsigned name)
 {
     uint64_t *to = writer_reserve(event->writer, event->words);
     if (!to) return false;
@@ -166,7 +166,8 @@ event_end(struct vm_trace_event *event, enum fxt_event type, enum vm_trace_word 
  * Write one that has a number: its record's last word. False: the chunk is full.
  */
 static inline bool
-event_end_id(struct vm_trace_event *event, enum fxt_event type, enum vm_trace_word category, unsigned name, uint64_t id)
+event_end_id(struct vm_trace_event *event, enum fxt_event_type type, enum known_string category, unsigned name,
+             uint64_t id)
 {
     event->record[event->words++] = id;
     return event_end(event, type, category, name);

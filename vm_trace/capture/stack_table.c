@@ -2,7 +2,7 @@
  * Frames to labels, stacks to nodes. See stack_table.h.
  */
 #include "vm_trace/capture/stack_table.h"
-#include "vm_trace/base/fxt.h"
+#include "vm_trace/schema/fxt.h"
 
 #include <stdio.h>
 #include <stdlib.h>

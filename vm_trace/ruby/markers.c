@@ -101,7 +101,7 @@ add_argument(VALUE key, VALUE value, VALUE data)
 
 /* `argv`: the name, then keywords or nothing. */
 static rb_vm_trace_span
-write_marker(enum fxt_event type, int argc, const VALUE *argv)
+write_marker(enum fxt_event_type type, int argc, const VALUE *argv)
 {
     struct arguments arguments;
     struct vm_trace_marker marker = { .type = type };
@@ -140,7 +140,7 @@ trace_instant(int argc, VALUE *argv, VALUE self)
 {
     (void)self;
     check_arguments(argc);
-    if (RB_VM_TRACE_MARKERS_ON) write_marker(FXT_INSTANT, argc, argv);
+    if (RB_VM_TRACE_MARKERS_ON) write_marker(FXT_EVENT_INSTANT, argc, argv);
     return Qnil;
 }
 
@@ -153,7 +153,7 @@ struct span {
 static void
 write_end(rb_vm_trace_span span, int argc, const VALUE *argv)
 {
-    if (rb_vm_trace_marker_same_trace_p(span)) write_marker(FXT_DURATION_END, argc, argv);
+    if (rb_vm_trace_marker_same_trace_p(span)) write_marker(FXT_EVENT_DURATION_END, argc, argv);
 }
 
 static VALUE
@@ -178,7 +178,7 @@ trace_span(int argc, VALUE *argv, VALUE self)
     check_arguments(argc);
     if (!RB_VM_TRACE_MARKERS_ON) return rb_yield_values(0);
     struct span span = { RB_TYPE_P(argv[0], T_STRING) ? rb_str_new_frozen(argv[0]) : argv[0],
-                         write_marker(FXT_DURATION_BEGIN, argc, argv) };
+                         write_marker(FXT_EVENT_DURATION_BEGIN, argc, argv) };
     if (!span.span) return rb_yield_values(0);
     return rb_ensure(rb_yield, Qundef, end_span, (VALUE)&span);
 }
@@ -195,7 +195,7 @@ trace_span_begin(int argc, VALUE *argv, VALUE self)
 {
     (void)self;
     check_arguments(argc);
-    rb_vm_trace_span span = RB_VM_TRACE_MARKERS_ON ? write_marker(FXT_DURATION_BEGIN, argc, argv) : 0;
+    rb_vm_trace_span span = RB_VM_TRACE_MARKERS_ON ? write_marker(FXT_EVENT_DURATION_BEGIN, argc, argv) : 0;
     return span ? ULL2NUM(span) : Qnil;
 }
 
@@ -252,7 +252,7 @@ trace_counter(VALUE self, VALUE name, VALUE value)
     else {
         rb_raise(rb_eTypeError, "the value of a counter is an Integer or a Float, not %"PRIsVALUE, rb_obj_class(value));
     }
-    struct vm_trace_marker marker = { .type = FXT_COUNTER, .arguments = &argument, .argument_count = 1 };
+    struct vm_trace_marker marker = { .type = FXT_EVENT_COUNTER, .arguments = &argument, .argument_count = 1 };
     read_name(name, &marker.name, &marker.name_bytes);
     rb_vm_trace_marker_write(&marker);
     return Qnil;

@@ -79,40 +79,40 @@ rb_vm_trace_write_settings(struct rb_vm_trace_ractor *ractor, struct rb_executio
 
     struct vm_trace_event event;
     bool begun = rb_vm_trace_event_begin(&event, ractor, ec, capture.begin_ns) &&
-        event_text(&event, W_COMMAND, clean, command_bytes);
+        event_text(&event, STRING_COMMAND, clean, command_bytes);
     free(copy);
     if (!begun) return false;
-    if (!event_text(&event, W_RUBY, ruby, strlen(ruby))) return false;
-    if (!event_text(&event, W_BASE, base, strlen(base))) return false;
-    if (!event_text(&event, W_JIT, capture.jit, strlen(capture.jit))) return false;
-    if (!event_text(&event, W_FLAGS, flags, strlen(flags))) return false;
-    event_uint32(&event, W_PID, capture.pid);
+    if (!event_text(&event, STRING_RUBY, ruby, strlen(ruby))) return false;
+    if (!event_text(&event, STRING_BASE, base, strlen(base))) return false;
+    if (!event_text(&event, STRING_JIT, capture.jit, strlen(capture.jit))) return false;
+    if (!event_text(&event, STRING_FLAGS, flags, strlen(flags))) return false;
+    event_uint32(&event, STRING_PID, capture.pid);
     if (!write_stream_settings(&event)) return false;
     if (capture.stack_frames) {
-        /* Not one of the words, which are written to every chunk: few traces have it. */
+        /* Not a fixed string, which is written to every chunk: few traces have it. */
         struct vm_trace_slot name;
         if (!rb_vm_trace_writer_define(event.writer, &name, "stack", 5)) return false;
-        event_uint32(&event, (enum vm_trace_word)name.index, capture.stack_frames);
+        event_uint32(&event, (enum known_string)name.index, capture.stack_frames);
     }
     const char *methods = rb_vm_trace_methods();
     if (methods) {
         size_t bytes = strlen(methods);
         char *methods_copy;
         const char *clean_methods = rb_vm_trace_text_clean(methods, &bytes, &methods_copy);
-        bool written = event_text(&event, W_METHODS, clean_methods, bytes);
+        bool written = event_text(&event, STRING_METHODS, clean_methods, bytes);
         free(methods_copy);
         if (!written) return false;
     }
     if (session.max_size.bytes) {
         const char *keep = session.max_size.keep_oldest ? "oldest" : "newest";
-        event_uint64(&event, W_MAX_BYTES, session.max_size.bytes);
-        if (!event_text(&event, W_KEEP, keep, strlen(keep))) return false;
+        event_uint64(&event, STRING_MAX_BYTES, session.max_size.bytes);
+        if (!event_text(&event, STRING_KEEP, keep, strlen(keep))) return false;
     }
-    if (snapshot && !event_text(&event, W_SNAPSHOT, snapshot, strlen(snapshot))) return false;
+    if (snapshot && !event_text(&event, STRING_SNAPSHOT, snapshot, strlen(snapshot))) return false;
     /* An event has a limited number of arguments: with all others set, there is no room for this one. */
-    if (session.memory.window_ns && event.arguments < FXT_MAX_ARGUMENTS)
-        event_uint32(&event, W_SECONDS, (uint32_t)(session.memory.window_ns / 1000000000));
-    return event_end(&event, FXT_INSTANT, W_TRACE, W_SETTINGS);
+    if (session.memory.window_ns && event.arguments < FXT_ARGS_MAX)
+        event_uint32(&event, STRING_SECONDS, (uint32_t)(session.memory.window_ns / 1000000000));
+    return event_end(&event, FXT_EVENT_INSTANT, STRING_TRACE, STRING_SETTINGS);
 }
 
 bool
@@ -121,8 +121,8 @@ rb_vm_trace_write_jit(struct rb_vm_trace_ractor *ractor, struct rb_execution_con
     (void)what;
     struct vm_trace_event event;
     return rb_vm_trace_event_begin(&event, ractor, ec, clock_now_ns(&ractor->clock)) &&
-        event_text(&event, W_JIT, capture.jit, strlen(capture.jit)) &&
-        event_end(&event, FXT_INSTANT, W_TRACE, W_JIT);
+        event_text(&event, STRING_JIT, capture.jit, strlen(capture.jit)) &&
+        event_end(&event, FXT_EVENT_INSTANT, STRING_TRACE, STRING_JIT);
 }
 
 /*
@@ -174,13 +174,13 @@ rb_vm_trace_write_loss(struct rb_vm_trace_ractor *ractor, struct rb_execution_co
     const struct vm_trace_loss *loss = what;
     struct vm_trace_event event;
     if (!rb_vm_trace_event_begin(&event, ractor, ec, clock_now_ns(&ractor->clock))) return false;
-    event_uint64(&event, W_LOST, loss->events);
-    if (!event_text(&event, W_REASON, loss->why, strlen(loss->why))) return false;
-    return event_end(&event, FXT_INSTANT, W_TRACE, W_LOSS);
+    event_uint64(&event, STRING_LOST, loss->events);
+    if (!event_text(&event, STRING_REASON, loss->why, strlen(loss->why))) return false;
+    return event_end(&event, FXT_EVENT_INSTANT, STRING_TRACE, STRING_LOSS);
 }
 
 /* Counters that the summary has no room for are in an event `counts` before it. */
-enum { FIRST_COUNTERS = FXT_MAX_ARGUMENTS - 4 /* sampled, events, lost, snapshot */ };
+enum { FIRST_COUNTERS = FXT_ARGS_MAX - 4 /* sampled, events, lost, snapshot */ };
 
 /* Streams of compiled code always have their counters, even of 0. */
 static bool
@@ -199,9 +199,9 @@ write_stream_counters(struct vm_trace_event *event, const struct vm_trace_totals
             const char *name = stream->counters[i];
             uint64_t count = totals->counters[stream->first_counter + i];
             if (!counter_wanted(stream, count) || number++ < from || number > from + most) continue;
-            struct vm_trace_slot slot = { .index = rb_vm_trace_word_of(name) };
+            struct vm_trace_slot slot = { .index = rb_vm_trace_known_string(name) };
             if (!slot.index && !rb_vm_trace_writer_define(event->writer, &slot, name, strlen(name))) return false;
-            event_uint64(event, (enum vm_trace_word)slot.index, count);
+            event_uint64(event, (enum known_string)slot.index, count);
         }
     }
     return true;
@@ -227,9 +227,9 @@ rb_vm_trace_write_counts(struct rb_vm_trace_ractor *ractor, struct rb_execution_
     struct vm_trace_slot slot;
     if (!rb_vm_trace_event_begin(&event, ractor, ec, clock_now_ns(&ractor->clock)) ||
         !rb_vm_trace_writer_define(event.writer, &slot, NAME, sizeof(NAME) - 1) ||
-        !write_stream_counters(&event, totals, FIRST_COUNTERS, FXT_MAX_ARGUMENTS))
+        !write_stream_counters(&event, totals, FIRST_COUNTERS, FXT_ARGS_MAX))
         return false;
-    return event_end(&event, FXT_INSTANT, W_TRACE, slot.index);
+    return event_end(&event, FXT_EVENT_INSTANT, STRING_TRACE, slot.index);
 }
 
 bool
@@ -241,11 +241,11 @@ rb_vm_trace_write_summary(struct rb_vm_trace_ractor *ractor, struct rb_execution
     struct vm_trace_event event;
     if (!rb_vm_trace_event_begin(&event, ractor, ec, now_ns < summary->least_ns ? summary->least_ns : now_ns))
         return false;
-    event_uint64(&event, W_SAMPLED, totals->sampled);
-    event_uint64(&event, W_EVENTS, totals->events);
-    event_uint64(&event, W_LOST, totals->lost);
-    if (summary->snapshot && !event_text(&event, W_SNAPSHOT, summary->snapshot, strlen(summary->snapshot)))
+    event_uint64(&event, STRING_SAMPLED, totals->sampled);
+    event_uint64(&event, STRING_EVENTS, totals->events);
+    event_uint64(&event, STRING_LOST, totals->lost);
+    if (summary->snapshot && !event_text(&event, STRING_SNAPSHOT, summary->snapshot, strlen(summary->snapshot)))
         return false;
     if (!write_stream_counters(&event, totals, 0, FIRST_COUNTERS)) return false;
-    return event_end(&event, FXT_INSTANT, W_TRACE, W_SUMMARY);
+    return event_end(&event, FXT_EVENT_INSTANT, STRING_TRACE, STRING_SUMMARY);
 }

@@ -90,7 +90,7 @@ write_text(struct vm_trace_event *event, const char *name, const char *text)
     char *copy;
     const char *clean = rb_vm_trace_text_clean(text, &bytes, &copy);
     bool ok = rb_vm_trace_writer_define(event->writer, &slot, name, strlen(name)) &&
-        event_text(event, (enum vm_trace_word)slot.index, clean, bytes);
+        event_text(event, (enum known_string)slot.index, clean, bytes);
     free(copy);
     return ok;
 }
@@ -108,5 +108,5 @@ rb_vm_trace_write_origin(struct rb_vm_trace_ractor *ractor, struct rb_execution_
         write_text(&event, NAME, origin.host) && rb_vm_trace_event_setting(&event, "unix_ns", unix_ns(now_ns));
     if (ok && origin.service[0]) ok = write_text(&event, "service", origin.service);
     if (ok && origin.version[0]) ok = write_text(&event, "version", origin.version);
-    return ok && event_end(&event, FXT_INSTANT, W_TRACE, (enum vm_trace_word)name.index);
+    return ok && event_end(&event, FXT_EVENT_INSTANT, STRING_TRACE, (enum known_string)name.index);
 }

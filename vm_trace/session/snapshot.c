@@ -233,12 +233,6 @@ put(struct copy *copy, uint64_t header, const uint64_t *record, size_t words)
     copy->words += words;
 }
 
-static unsigned
-bits(uint64_t word, unsigned first, unsigned count)
-{
-    return (unsigned)(word >> first) & ((1u << count) - 1);
-}
-
 static uint32_t *
 depth_of(struct copy *copy, uint32_t tid)
 {
@@ -265,11 +259,11 @@ wanted(struct copy *copy, uint64_t header, uint64_t ns)
         copy->left_out++;
         return false;
     }
-    unsigned type = bits(header, 16, 4);
-    if (type >= FXT_FLOW_BEGIN) return copy->last_wanted; /* it belongs to the event right before it */
-    if (type != FXT_DURATION_BEGIN && type != FXT_DURATION_END) return true;
-    uint32_t *depth = depth_of(copy, copy->tids[bits(header, 24, 8)]);
-    if (type == FXT_DURATION_BEGIN) return ++*depth;
+    unsigned type = (unsigned)fxt_bits(header, FXT_EVENT_TYPE);
+    if (type >= FXT_EVENT_FLOW_BEGIN) return copy->last_wanted; /* it belongs to the event right before it */
+    if (type != FXT_EVENT_DURATION_BEGIN && type != FXT_EVENT_DURATION_END) return true;
+    uint32_t *depth = depth_of(copy, copy->tids[fxt_bits(header, FXT_EVENT_THREAD)]);
+    if (type == FXT_EVENT_DURATION_BEGIN) return ++*depth;
     if (*depth > 0) return (*depth)--;
     copy->ends++;
     return false;
@@ -278,7 +272,7 @@ wanted(struct copy *copy, uint64_t header, uint64_t ns)
 static void
 count(struct copy *copy, uint64_t header, uint64_t ns)
 {
-    unsigned category = bits(header, 32, 16);
+    unsigned category = (unsigned)fxt_bits(header, FXT_EVENT_CATEGORY);
     copy->counts.events++;
     copy->counts.sampled += category_in_p(capture.file.sampled_categories, category);
     if (ns < copy->first_ns) copy->first_ns = ns;
@@ -291,21 +285,21 @@ record_at(const uint64_t *words, size_t at, size_t count, uint64_t *header_out)
 {
     if (at >= count) return 0;
     *header_out = __atomic_load_n(&words[at], __ATOMIC_ACQUIRE);
-    size_t size = bits(*header_out, 4, 12);
+    size_t size = fxt_bits(*header_out, FXT_HEADER_SIZE);
     return size <= count - at ? size : 0;
 }
 
 static bool
-scheduling_p(unsigned type, size_t size)
+scheduling_p(uint64_t type, size_t size)
 {
-    return type == FXT_SCHEDULING && size > 1;
+    return type == FXT_RECORD_SCHEDULING && size > 1;
 }
 
 /* A record that defines nothing: padding, or a note (rb_vm_trace_writer_note_epoch). */
 static bool
-nothing_p(unsigned type, uint64_t header, const uint64_t *record, bool *in_epoch)
+nothing_p(uint64_t header, const uint64_t *record, bool *in_epoch)
 {
-    if (type != FXT_STRING || bits(header, 16, 15) != 0) return false;
+    if (!fxt_padding_p(header)) return false;
     if (header == fxt_note_header()) *in_epoch = (uint32_t)record[1] == recorder.epoch;
     return true;
 }
@@ -317,10 +311,12 @@ any_wanted(const uint64_t *words, size_t count)
     bool in_epoch = false;
     uint64_t header;
     for (size_t at = 0, size; (size = record_at(words, at, count, &header)) > 0; at += size) {
-        unsigned type = bits(header, 0, 4);
-        if (nothing_p(type, header, &words[at], &in_epoch) || !in_epoch) continue;
-        if ((type == FXT_EVENT || scheduling_p(type, size)) && size > 1 && words[at + 1] >= recorder.from_ns) return true;
-        if (type == FXT_BLOB && size > 1 && perfetto_time(&words[at + 1], size - 1) >= recorder.from_ns) return true;
+        uint64_t type = fxt_bits(header, FXT_HEADER_TYPE);
+        if (nothing_p(header, &words[at], &in_epoch) || !in_epoch) continue;
+        if (size < 2) continue;
+        bool timed = type == FXT_RECORD_EVENT || type == FXT_RECORD_SCHEDULING;
+        if (timed && words[at + 1] >= recorder.from_ns) return true;
+        if (type == FXT_RECORD_BLOB && perfetto_time(&words[at + 1], size - 1) >= recorder.from_ns) return true;
     }
     return false;
 }
@@ -339,15 +335,16 @@ copy_chunk(struct copy *copy, const uint64_t *words, size_t count_words)
     copy->words = 0;
     copy->in_epoch = copy->last_wanted = false;
     for (size_t at = 0, size; !copy->error && (size = record_at(words, at, count_words, &header)) > 0; at += size) {
-        unsigned type = bits(header, 0, 4);
-        if (nothing_p(type, header, &words[at], &copy->in_epoch)) continue;
-        if (type == FXT_THREAD && size > 2) copy->tids[bits(header, 16, 8)] = (uint32_t)words[at + 2];
+        uint64_t type = fxt_bits(header, FXT_HEADER_TYPE);
+        if (nothing_p(header, &words[at], &copy->in_epoch)) continue;
+        if (type == FXT_RECORD_THREAD && size > 2)
+            copy->tids[fxt_bits(header, FXT_THREAD_INDEX)] = (uint32_t)words[at + 2];
         if (scheduling_p(type, size) && !(copy->in_epoch && words[at + 1] >= recorder.from_ns)) continue;
-        if (type == FXT_BLOB && size > 1) {
+        if (type == FXT_RECORD_BLOB && size > 1) {
             uint64_t ns = perfetto_time(&words[at + 1], size - 1); /* what only defines has none */
             if (ns && !(copy->in_epoch && ns >= recorder.from_ns)) continue;
         }
-        if (type == FXT_EVENT) {
+        if (type == FXT_RECORD_EVENT) {
             uint64_t ns = size > 1 ? words[at + 1] : 0;
             copy->last_wanted = wanted(copy, header, ns);
             if (!copy->last_wanted) continue;
@@ -406,7 +403,8 @@ set_begin(struct copy *copy, uint64_t bytes)
     if (copy->first_ns == UINT64_MAX || flags < 0 || bytes > sizeof(copy->buffer)) return;
     if (pread(fd, copy->buffer, (size_t)bytes, 0) != (ssize_t)bytes) return;
     size_t at = 1, size, words = (size_t)bytes / FXT_WORD_BYTES;
-    while ((size = record_at(copy->buffer, at, words, &header)) > 0 && bits(header, 0, 4) != FXT_EVENT) at += size;
+    while ((size = record_at(copy->buffer, at, words, &header)) > 0 &&
+           fxt_bits(header, FXT_HEADER_TYPE) != FXT_RECORD_EVENT) at += size;
     if (size == 0) return;
     /* With O_APPEND it would be written at the end. */
     off_t to = (off_t)((at + 1) * FXT_WORD_BYTES);

@@ -6,7 +6,7 @@
 #endif
 #include "vm_trace/store/chunk_file.h"
 #include "vm_trace/store/file_claim.h"
-#include "vm_trace/base/fxt.h"
+#include "vm_trace/schema/fxt.h"
 
 #include <errno.h>
 #include <fcntl.h>

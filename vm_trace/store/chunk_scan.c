@@ -2,13 +2,13 @@
  * Records of a chunk that was written. See chunk_scan.h.
  */
 #include "vm_trace/store/chunk_scan.h"
-#include "vm_trace/base/fxt.h"
+#include "vm_trace/schema/fxt.h"
 #include "vm_trace/store/chunk.h"
 
 static size_t
 record_words(uint64_t header)
 {
-    return (header >> 4) & FXT_MAX_RECORD_WORDS;
+    return fxt_bits(header, FXT_HEADER_SIZE);
 }
 
 size_t
@@ -19,10 +19,11 @@ rb_vm_trace_records_count(const uint64_t *words, size_t count, uint64_t sampled_
     while (at < count) {
         size_t size = record_words(words[at]);
         if (size == 0 || size > count - at) break;
-        if ((words[at] & 15) == FXT_EVENT) {
+        if (fxt_bits(words[at], FXT_HEADER_TYPE) == FXT_RECORD_EVENT) {
             counts->events++;
             /* Known strings have the same index in every chunk. */
-            counts->sampled += category_in_p(sampled_categories, (words[at] >> 32) & 0xFFFF);
+            unsigned category = (unsigned)fxt_bits(words[at], FXT_EVENT_CATEGORY);
+            counts->sampled += category_in_p(sampled_categories, category);
         }
         at += size;
     }
@@ -38,9 +39,9 @@ put_padding(uint64_t *words, size_t from, size_t to)
 
 /*
  * Runs of records that one padding record can cover: any two neighbours have more than
- * FXT_MAX_RECORD_WORDS.
+ * FXT_RECORD_MAX_WORDS.
  */
-enum { MAX_RUNS = 2 * (VM_TRACE_CHUNK_WORDS / FXT_MAX_RECORD_WORDS + 1) + 1 };
+enum { MAX_RUNS = 2 * (VM_TRACE_CHUNK_WORDS / FXT_RECORD_MAX_WORDS + 1) + 1 };
 
 /* Fills in where each run begins, and behind the last one `count`. Returns how many there are. */
 static size_t
@@ -50,7 +51,7 @@ find_runs(const uint64_t *words, size_t count, size_t *runs)
     while (at < count) {
         size_t from = runs[run_count++] = at;
         do at += record_words(words[at]);
-        while (at < count && at + record_words(words[at]) - from <= FXT_MAX_RECORD_WORDS);
+        while (at < count && at + record_words(words[at]) - from <= FXT_RECORD_MAX_WORDS);
     }
     runs[run_count] = count;
     return run_count;

@@ -5,7 +5,7 @@
 # define _GNU_SOURCE 1 /* O_CLOEXEC, O_NOFOLLOW, stpcpy, renameat2 */
 #endif
 #include "vm_trace/store/file_claim.h"
-#include "vm_trace/base/fxt.h"
+#include "vm_trace/schema/fxt.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -90,14 +90,14 @@ read_origin(int fd, uint64_t *pid_out, uint64_t *ns_out)
     bool process = false;
     if (pread(fd, words, FXT_WORD_BYTES, 0) != FXT_WORD_BYTES || words[0] != FXT_MAGIC_RECORD) return false;
     for (int i = 0; i < MOST_RECORDS && pread(fd, words, sizeof(words), (off_t)offset) == (ssize_t)sizeof(words); i++) {
-        unsigned type = words[0] & 15;
-        size_t size = (words[0] >> 4) & FXT_MAX_RECORD_WORDS;
-        if (type == FXT_KERNEL_OBJECT && ((words[0] >> 16) & 255) == FXT_OBJECT_PROCESS) {
+        uint64_t type = fxt_bits(words[0], FXT_HEADER_TYPE), object = fxt_bits(words[0], FXT_KERNEL_OBJECT_TYPE);
+        size_t size = fxt_bits(words[0], FXT_HEADER_SIZE);
+        if (type == FXT_RECORD_KERNEL_OBJECT && object == FXT_OBJECT_PROCESS) {
             process = true;
             *pid_out = words[1];
         }
         *ns_out = words[1];
-        if (type == FXT_EVENT) return process;
+        if (type == FXT_RECORD_EVENT) return process;
         if (size == 0) return false;
         offset += size * FXT_WORD_BYTES;
     }

@@ -21,7 +21,7 @@ static const char PROCESS_NAME[] = "ruby";
  * is taken when an event did not fit must have room for it, as a new one has.
  */
 #define EVENT_STRINGS 16
-#define EVENT_WORDS ((size_t)EVENT_STRINGS * FXT_MAX_RECORD_WORDS)
+#define EVENT_WORDS ((size_t)EVENT_STRINGS * FXT_RECORD_MAX_WORDS)
 #define NO_NAME UINT64_MAX /* no host's name_id */
 #define TICKS_PER_SECOND UINT64_C(1000000000) /* times are nanoseconds */
 
@@ -45,7 +45,7 @@ uint64_t *
 rb_vm_trace_writer_reserve_slow(struct rb_vm_trace_writer *writer, size_t words)
 {
     size_t end = writer->pos + words;
-    if (!writer->chunk.words || words > FXT_MAX_RECORD_WORDS || end > writer->limit) return NULL;
+    if (!writer->chunk.words || words > FXT_RECORD_MAX_WORDS || end > writer->limit) return NULL;
 
     /* The grid's padding from `page` on is untouched. Put the rest of the last page in order,
      * then lay one padding record under the whole of the new one. */
@@ -171,12 +171,12 @@ begin_tables(struct rb_vm_trace_writer *writer)
 
     record = writer_reserve(writer, 2);
     record[1] = TICKS_PER_SECOND;
-    writer_publish(writer, 2, fxt_header(FXT_INITIALIZATION, 2));
+    writer_publish(writer, 2, fxt_header(FXT_RECORD_INITIALIZATION, 2));
 
     struct vm_trace_slot slot;
-    for (int word = 1; word < W_COUNT; word++) {
+    for (int string = 1; string < STRING_COUNT; string++) {
         size_t bytes;
-        const char *text = rb_vm_trace_word_text((enum vm_trace_word)word, &bytes);
+        const char *text = rb_vm_trace_known_text((enum known_string)string, &bytes);
         rb_vm_trace_writer_define(writer, &slot, text, bytes);
     }
     rb_vm_trace_writer_define(writer, &slot, PROCESS_NAME, sizeof(PROCESS_NAME) - 1);
@@ -288,7 +288,7 @@ rb_vm_trace_writer_name_thread(struct rb_vm_trace_writer *writer, uint32_t tid, 
     uint64_t *record = writer_reserve(writer, 4);
     if (!record) return false;
     record[1] = tid;
-    record[2] = fxt_koid_argument(W_PROCESS);
+    record[2] = fxt_koid_argument(STRING_PROCESS);
     record[3] = writer->pid;
     writer_publish(writer, 4, fxt_kernel_object_header(4, FXT_OBJECT_THREAD, slot.index, 1));
 

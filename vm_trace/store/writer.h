@@ -34,7 +34,7 @@
  */
 
 #include "vm_trace/base/clock.h"
-#include "vm_trace/base/fxt.h"
+#include "vm_trace/schema/fxt.h"
 #include "vm_trace/store/chunk_file.h"
 #include "vm_trace/base/strings.h"
 

@@ -129,20 +129,20 @@ struct sample {
 };
 
 static bool
-key_index(struct vm_trace_event *event, const struct vm_trace_string *key, enum vm_trace_word *index_out)
+key_index(struct vm_trace_event *event, const struct vm_trace_string *key, enum known_string *index_out)
 {
     unsigned index;
     if (!writer_interned(event->writer, key, &index)) return false;
-    *index_out = (enum vm_trace_word)index;
+    *index_out = (enum known_string)index;
     return true;
 }
 
 /* What all events of a sample share: the category, a name, and the number as first argument. */
 static bool
 add_head(struct vm_trace_event *event, const struct vm_trace_string *name, uint64_t number,
-         enum vm_trace_word *category_out, unsigned *name_out)
+         enum known_string *category_out, unsigned *name_out)
 {
-    enum vm_trace_word key;
+    enum known_string key;
     if (!key_index(event, category, category_out) || !writer_interned(event->writer, name, name_out)) return false;
     if (!key_index(event, sample_key, &key)) return false;
     event_uint64(event, key, number);
@@ -154,19 +154,19 @@ write_sample(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_stru
 {
     const struct sample *sample = what;
     struct vm_trace_event event;
-    enum vm_trace_word in, key;
+    enum known_string in, key;
     unsigned name;
     if (!rb_vm_trace_event_begin_in_fiber(&event, ractor, ec, sample->ns)) return false;
     if (!add_head(&event, sample->class_name, sample->number, &in, &name)) return false;
     if (!key_index(&event, size_key, &key)) return false;
     event_uint32(&event, key, sample->size);
-    event_uint32(&event, W_WEIGHT, sample->weight);
+    event_uint32(&event, STRING_WEIGHT, sample->weight);
     if (sample->untracked) {
         if (!key_index(&event, untracked_key, &key)) return false;
         event_uint32(&event, key, 1);
     }
     if (sample->stack && !rb_vm_trace_event_backtrace(&event, &ractor->stacks, 0)) return false;
-    return event_end(&event, FXT_INSTANT, in, name);
+    return event_end(&event, FXT_EVENT_INSTANT, in, name);
 }
 
 static size_t
@@ -222,13 +222,13 @@ write_fate(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct
 {
     const struct fate *fate = what;
     struct vm_trace_event event;
-    enum vm_trace_word in, key;
+    enum known_string in, key;
     unsigned name;
     if (!rb_vm_trace_event_begin(&event, ractor, ec, fate->ns)) return false;
     if (!add_head(&event, fate->name, fate->sample->sample, &in, &name)) return false;
     if (!key_index(&event, survived_key, &key)) return false;
     event_uint32(&event, key, fate->sample->survived);
-    return event_end(&event, FXT_INSTANT, in, name);
+    return event_end(&event, FXT_EVENT_INSTANT, in, name);
 }
 
 static bool

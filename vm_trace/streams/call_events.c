@@ -54,10 +54,10 @@ write_call(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct
     if (!calls->copy && &ractor->writer == event.writer) { /* the next ones take the short way */
         struct vm_trace_call_name *known = &calls_of(ractor)->names[call->slot];
         if (known->text == call->name) {
-            known->header = fxt_event_header(FXT_DURATION_COMPLETE, VM_TRACE_CALL_WORDS, 0, 0, in, name);
+            known->header = fxt_event_header(FXT_EVENT_DURATION_COMPLETE, VM_TRACE_CALL_WORDS, 0, 0, in, name);
             known->chunk = event.writer->serial;
         }
-        calls->thread = fxt_field(event.thread, 24);
+        calls->thread = fxt_field(event.thread, FXT_EVENT_THREAD);
         calls->chunk = event.writer->serial;
         calls->reused = event.writer->reused;
         calls->renamed = event.writer->renamed;
@@ -69,7 +69,7 @@ write_call(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct
     if (written->end != VM_TRACE_CALL_ENDED &&
         !event_interned_rarely(&event, ended_name, written->end == VM_TRACE_CALL_OPEN ? after : never))
         return false;
-    return event_end_id(&event, FXT_DURATION_COMPLETE, (enum vm_trace_word)in, name, end_ns);
+    return event_end_id(&event, FXT_EVENT_DURATION_COMPLETE, (enum known_string)in, name, end_ns);
 }
 
 bool

@@ -207,7 +207,7 @@ write_calls(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struc
     unsigned name;
     if (!rb_vm_trace_event_begin(&event, ractor, ec, clock_now_ns(&ractor->clock))) return false;
     if (!writer_interned(event.writer, interpreted ? interpreted_name : calls_event_name, &name)) return false;
-    if (!event_interned(&event, W_ISEQ, entry->label)) return false;
+    if (!event_interned(&event, STRING_ISEQ, entry->label)) return false;
     if (!event_interned_rarely(&event, interpreted ? why_name : state_name, interpreted ? whys[state] : states[state]))
         return false;
     const struct {
@@ -221,7 +221,7 @@ write_calls(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struc
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
         if (!event_uint64_rarely(&event, numbers[i].name, numbers[i].value)) return false;
     }
-    return event_end(&event, FXT_INSTANT, W_TRACE, name);
+    return event_end(&event, FXT_EVENT_INSTANT, STRING_TRACE, name);
 }
 
 static void

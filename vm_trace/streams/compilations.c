@@ -29,10 +29,10 @@ struct span_event {
     const struct vm_trace_version_history *history;
 };
 
-static enum vm_trace_word
+static enum known_string
 category(enum rb_vm_trace_span span)
 {
-    return span == RB_VM_TRACE_INVALIDATION ? W_INVALIDATION : W_COMPILE;
+    return span == RB_VM_TRACE_INVALIDATION ? STRING_INVALIDATION : STRING_COMPILE;
 }
 
 static bool
@@ -61,7 +61,7 @@ write_begin(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struc
     if (!rb_vm_trace_event_begin_in_fiber(&event, ractor, ec, span->ns)) return false;
     if (!span_name(&event, span, &name)) return false;
     if (span->span == RB_VM_TRACE_INVALIDATION && !rb_vm_trace_event_backtrace(&event, &ractor->stacks, 0)) return false;
-    return event_end(&event, FXT_DURATION_BEGIN, category(span->span), name);
+    return event_end(&event, FXT_EVENT_DURATION_BEGIN, category(span->span), name);
 }
 
 /*
@@ -82,11 +82,11 @@ write_compile_begin(struct rb_vm_trace_ractor *ractor, struct rb_execution_conte
         reprofile = event;
         if (!writer_interned(event.writer, history->label, &label)) return false;
         if (!event_room(&event, 3 + event.words + EVENT_FLOW_WORDS)) return false;
-        event_end_id(&reprofile, FXT_ASYNC_END, W_REPROFILE, label, history->reprofile);
+        event_end_id(&reprofile, FXT_EVENT_ASYNC_END, STRING_REPROFILE, label, history->reprofile);
     }
     if (!span->name) return true;
-    if (!event_end(&event, FXT_DURATION_BEGIN, W_COMPILE, name)) return false;
-    return !ends || !history->flow || event_flow(&event, FXT_FLOW_END, W_RECOMPILATION, history->reprofile);
+    if (!event_end(&event, FXT_EVENT_DURATION_BEGIN, STRING_COMPILE, name)) return false;
+    return !ends || !history->flow || event_flow(&event, FXT_EVENT_FLOW_END, STRING_RECOMPILATION, history->reprofile);
 }
 
 static bool
@@ -99,17 +99,17 @@ write_end(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct 
     if (!span_name(&event, span, &name)) return false;
     const struct rb_vm_trace_compiled *compiled = span->compiled;
     if (compiled) {
-        if (!event_text(&event, W_ISEQ, span->iseq, span->iseq_bytes)) return false;
-        event_uint32(&event, W_VERSION, compiled->version);
-        event_uint64(&event, W_CODE_BYTES, compiled->code_bytes);
+        if (!event_text(&event, STRING_ISEQ, span->iseq, span->iseq_bytes)) return false;
+        event_uint32(&event, STRING_VERSION, compiled->version);
+        event_uint64(&event, STRING_CODE_BYTES, compiled->code_bytes);
         if (compiled->counted) {
-            event_uint64(&event, W_EXIT_BYTES, compiled->exit_bytes);
-            event_uint64(&event, W_EXITS, compiled->exits);
+            event_uint64(&event, STRING_EXIT_BYTES, compiled->exit_bytes);
+            event_uint64(&event, STRING_EXITS, compiled->exits);
         }
-        if (span->inlined && !event_text(&event, W_INLINED, span->inlined, span->inlined_bytes)) return false;
-        if (compiled->error && !event_text(&event, W_ERROR, compiled->error, compiled->error_len)) return false;
+        if (span->inlined && !event_text(&event, STRING_INLINED, span->inlined, span->inlined_bytes)) return false;
+        if (compiled->error && !event_text(&event, STRING_ERROR, compiled->error, compiled->error_len)) return false;
     }
-    return event_end(&event, FXT_DURATION_END, category(span->span), name);
+    return event_end(&event, FXT_EVENT_DURATION_END, category(span->span), name);
 }
 
 /*
@@ -339,7 +339,7 @@ struct version_event {
     const struct vm_trace_string *why, *iseq;
     uint32_t version;
     bool backtrace;
-    enum fxt_event flow_type;
+    enum fxt_event_type flow_type;
     uint64_t flow, reprofile; /* 0: none */
 };
 
@@ -355,17 +355,17 @@ write_version_begin(struct rb_vm_trace_ractor *ractor, struct rb_execution_conte
     if (!writer_interned(event.writer, version->why, &why) || !writer_interned(event.writer, version->iseq, &iseq))
         return false;
     if (version->backtrace && !rb_vm_trace_event_backtrace(&event, &ractor->stacks, 0)) return false;
-    event_string(&event, W_ISEQ, iseq);
-    event_uint32(&event, W_VERSION, version->version);
+    event_string(&event, STRING_ISEQ, iseq);
+    event_uint32(&event, STRING_VERSION, version->version);
 
     /* All of it or nothing. */
     if (!event_room(&event, event.words + EVENT_FLOW_WORDS + REPROFILE_WORDS)) return false;
-    event_end(&event, FXT_DURATION_BEGIN, W_INVALIDATION, why);
-    if (version->flow) event_flow(&event, version->flow_type, W_RECOMPILATION, version->flow);
+    event_end(&event, FXT_EVENT_DURATION_BEGIN, STRING_INVALIDATION, why);
+    if (version->flow) event_flow(&event, version->flow_type, STRING_RECOMPILATION, version->flow);
     if (version->reprofile) {
-        event_string(&reprofile, W_REASON, why);
-        event_uint32(&reprofile, W_VERSION, version->version);
-        event_end_id(&reprofile, FXT_ASYNC_BEGIN, W_REPROFILE, iseq, version->reprofile);
+        event_string(&reprofile, STRING_REASON, why);
+        event_uint32(&reprofile, STRING_VERSION, version->version);
+        event_end_id(&reprofile, FXT_EVENT_ASYNC_BEGIN, STRING_REPROFILE, iseq, version->reprofile);
     }
     return true;
 }
@@ -382,7 +382,7 @@ why_invalidated(const struct rb_vm_trace_ractor *ractor, const char *reason, siz
     const struct vm_trace_string *known = versions->exiting.site ? versions->exiting.site->reason : versions->violated;
     if (known) return rb_vm_trace_string_intern(known->text, known->bytes);
     size_t bytes;
-    const char *text = rb_vm_trace_word_text(W_RECOMPILE_EXIT, &bytes); /* of exits that are not traced */
+    const char *text = rb_vm_trace_known_text(STRING_RECOMPILE_EXIT, &bytes); /* of exits that are not traced */
     return rb_vm_trace_string_intern(text, bytes);
 }
 
@@ -417,7 +417,7 @@ rb_vm_trace_version_begin(const struct rb_iseq_struct *iseq, uint32_t version, c
         uint64_t number = exits || may_recompile ? rb_vm_trace_version_history_number() : 0;
         event.iseq = history->label;
         event.flow = number;
-        event.flow_type = !exits ? FXT_FLOW_BEGIN : may_recompile ? FXT_FLOW_STEP : FXT_FLOW_END;
+        event.flow_type = !exits ? FXT_EVENT_FLOW_BEGIN : may_recompile ? FXT_EVENT_FLOW_STEP : FXT_EVENT_FLOW_END;
         if (exits) {
             versions->exiting.flow = number;
             if (event.ns <= versions->exiting.start_ns) event.ns = versions->exiting.start_ns + 1; /* the exit comes before */

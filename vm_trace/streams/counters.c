@@ -29,12 +29,12 @@ write_counts(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_stru
     struct vm_trace_event event;
     /* Both or none, for a full chunk makes this run once more. */
     if (!rb_vm_trace_event_begin(&event, ractor, ec, ns) || !event_room(&event, 5 + 7)) return false;
-    event_uint64(&event, W_BYTES, counts.code_bytes);
-    event_end_id(&event, FXT_COUNTER, W_COUNTER, W_CODE, 0);
+    event_uint64(&event, STRING_BYTES, counts.code_bytes);
+    event_end_id(&event, FXT_EVENT_COUNTER, STRING_COUNTER, STRING_CODE, 0);
     if (!rb_vm_trace_event_begin(&event, ractor, ec, ns)) return false;
-    event_uint64(&event, W_COMPILED, counts.compiled);
-    event_uint64(&event, W_INVALIDATED, counts.invalidated);
-    return event_end_id(&event, FXT_COUNTER, W_COUNTER, W_VERSIONS, 0);
+    event_uint64(&event, STRING_COMPILED, counts.compiled);
+    event_uint64(&event, STRING_INVALIDATED, counts.invalidated);
+    return event_end_id(&event, FXT_EVENT_COUNTER, STRING_COUNTER, STRING_VERSIONS, 0);
 }
 
 /* Exits since the last sample, which was at `from_ns`. */
@@ -77,8 +77,8 @@ write_rate(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct
     /* A new chunk was needed, and began with a later sample, which counts these exits, too. */
     if (exits->rate_ns != rate->from_ns) return true;
     if (!rb_vm_trace_event_begin(&event, ractor, ec, rate->ns)) return false;
-    event_uint64(&event, W_PER_SECOND, rate->per_second);
-    if (!event_end_id(&event, FXT_COUNTER, W_COUNTER, W_EXITS, ractor->number)) return false;
+    event_uint64(&event, STRING_PER_SECOND, rate->per_second);
+    if (!event_end_id(&event, FXT_EVENT_COUNTER, STRING_COUNTER, STRING_EXITS, ractor->number)) return false;
     begin_sample(exits, rate->ns);
     return true;
 }

@@ -66,8 +66,8 @@ begin_slice(struct vm_trace_event *event, struct rb_vm_trace_ractor *ractor, con
 static bool
 put_exit(struct vm_trace_event *event, const struct rb_vm_trace_site *site)
 {
-    return event_interned(event, W_REASON, site->reason) && event_interned(event, W_INSN, site->insn) &&
-        event_interned(event, W_0, site->location);
+    return event_interned(event, STRING_REASON, site->reason) && event_interned(event, STRING_INSN, site->insn) &&
+        event_interned(event, STRING_FRAME_0, site->location);
 }
 
 /* Its label is made once: a program may have thousands of slices in a second. */
@@ -75,7 +75,7 @@ static bool
 put_iseq(struct vm_trace_event *event, const struct rb_iseq_struct *iseq)
 {
     const struct vm_trace_call_times *calls = iseq ? rb_vm_trace_call_times_of(iseq) : NULL;
-    return !calls || event_interned(event, W_ISEQ, rb_vm_trace_call_times_label(calls));
+    return !calls || event_interned(event, STRING_ISEQ, rb_vm_trace_call_times_label(calls));
 }
 
 static bool
@@ -98,11 +98,11 @@ write_event(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struc
         unsigned key;
         /* None: due to an exit whose site was freed meanwhile, or to an exception. */
         if (why && (!writer_interned(event.writer, strings.why, &key) ||
-                    !event_interned(&event, (enum vm_trace_word)key, why)))
+                    !event_interned(&event, (enum known_string)key, why)))
             return false;
     }
     if (!put_iseq(&event, level->iseq)) return false;
-    return event_end_id(&event, FXT_DURATION_COMPLETE, (enum vm_trace_word)category, name, slice->end_ns);
+    return event_end_id(&event, FXT_EVENT_DURATION_COMPLETE, (enum known_string)category, name, slice->end_ns);
 }
 
 void

@@ -23,7 +23,7 @@ count_arguments(const struct exit_event *exit)
 {
     const struct rb_vm_trace_site *site = exit->site;
     enum { INSN_AND_VERSION = 2 };
-    unsigned count = INSN_AND_VERSION + (exit->weight > 1) + (exit->outcome != W_NONE) + (site->callee != NULL) +
+    unsigned count = INSN_AND_VERSION + (exit->weight > 1) + (exit->outcome != STRING_NONE) + (site->callee != NULL) +
         site->repeated;
     return count + seen_arguments(exit->seen) + has_iseq_p(site) + has_lost_time_p(site);
 }
@@ -71,13 +71,13 @@ write_exit(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct
                                                                                     count_arguments(exit))) {
         return false;
     }
-    if (!event_interned(&event, W_INSN, site->insn)) return false;
-    event_uint32(&event, W_VERSION, site->version);
-    if (exit->weight > 1) event_uint32(&event, W_WEIGHT, (uint32_t)exit->weight);
-    if (exit->outcome != W_NONE) event_string(&event, W_OUTCOME, exit->outcome);
+    if (!event_interned(&event, STRING_INSN, site->insn)) return false;
+    event_uint32(&event, STRING_VERSION, site->version);
+    if (exit->weight > 1) event_uint32(&event, STRING_WEIGHT, (uint32_t)exit->weight);
+    if (exit->outcome != STRING_NONE) event_string(&event, STRING_OUTCOME, exit->outcome);
     if (site->callee && !event_interned_rarely(&event, rb_vm_trace_callee_name, site->callee)) return false;
     if (site->repeated && !event_uint32_rarely(&event, rb_vm_trace_insn_index_name, site->insn_index)) return false;
-    if (has_iseq_p(site) && !event_interned(&event, W_ISEQ, site->iseq)) return false;
+    if (has_iseq_p(site) && !event_interned(&event, STRING_ISEQ, site->iseq)) return false;
     if (exit->seen) {
         enum { SEEN_WORDS = 1 };
         numbers = event.words + SEEN_WORDS;
@@ -96,7 +96,7 @@ write_exit(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct
     const struct exit_flow *flow = &exit->flow;
     size_t flow_words = flow->id ? EVENT_FLOW_WORDS : 0;
     if (!event_room(&event, event.words + flow_words + sample.words)) return false;
-    if (!event_end(&event, FXT_INSTANT, site_category(site), reason)) return false;
+    if (!event_end(&event, FXT_EVENT_INSTANT, site_category(site), reason)) return false;
     if (lost) note_event(ractor);
     if (flow->id) event_flow(&event, flow->type, flow->name, flow->id);
     if (sample.words) write_sample(ractor, &sample, event.record[1], lost);

@@ -9,8 +9,8 @@
 
 /* The arrow that begins or ends at an exit. */
 struct exit_flow {
-    enum fxt_event type;
-    enum vm_trace_word name;
+    enum fxt_event_type type;
+    enum known_string name;
     uint64_t id;                   /* 0: none */
 };
 
@@ -18,7 +18,7 @@ struct exit_event {
     const struct rb_vm_trace_site *site;
     uint64_t ns;
     uint64_t weight;               /* exits that this one represents */
-    enum vm_trace_word outcome;    /* W_NONE: not a recompile exit */
+    enum known_string outcome;    /* STRING_NONE: not a recompile exit */
     struct exit_flow flow;
     uint64_t seen;                 /* what its guard has met (see) */
     struct vm_trace_seen_text seen_text;

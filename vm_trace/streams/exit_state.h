@@ -9,7 +9,7 @@
  */
 
 #include "vm_trace/capture/ractor_state.h"
-#include "vm_trace/base/fxt.h"
+#include "vm_trace/schema/fxt.h"
 #include "vm_trace/base/text_cache.h"
 #include "vm_trace/streams/stack_samples.h"
 
@@ -27,7 +27,7 @@
 #define VM_TRACE_TEMPLATES 16
 #define VM_TRACE_NO_CLASS ((uintptr_t)1) /* no address */
 /* An exit's arguments take a word each, except index, length and lost time. */
-#define VM_TRACE_TEMPLATE_WORDS (2 + FXT_MAX_ARGUMENTS + 3)
+#define VM_TRACE_TEMPLATE_WORDS (2 + FXT_ARGS_MAX + 3)
 struct vm_trace_template {
     uint32_t chunk, tree, node;  /* what it holds for: node 0 for nothing */
     uint32_t site;               /* serial */

@@ -172,14 +172,14 @@ static bool
 write_exit_settings(struct vm_trace_event *event)
 {
     const char *only = rb_vm_trace_exits.only;
-    if (rb_vm_trace_exits.rate) event_uint32(event, W_EXIT_RATE, (uint32_t)rb_vm_trace_exits.rate);
-    return !only || event_text(event, W_COUNTER, only, strlen(only));
+    if (rb_vm_trace_exits.rate) event_uint32(event, STRING_EXIT_RATE, (uint32_t)rb_vm_trace_exits.rate);
+    return !only || event_text(event, STRING_COUNTER, only, strlen(only));
 }
 
 static bool
 write_fallback_settings(struct vm_trace_event *event)
 {
-    if (rb_vm_trace_fallbacks.rate) event_uint32(event, W_FALLBACK_RATE, (uint32_t)rb_vm_trace_fallbacks.rate);
+    if (rb_vm_trace_fallbacks.rate) event_uint32(event, STRING_FALLBACK_RATE, (uint32_t)rb_vm_trace_fallbacks.rate);
     return true;
 }
 
@@ -232,7 +232,7 @@ struct rb_vm_trace_stream rb_vm_trace_exits = {
     .options = "rate=N, counter=NAME, samples",
     .takes_samples = true,
     .counters = exit_counters,
-    .sampled_categories = UINT64_C(1) << W_SIDE_EXIT | UINT64_C(1) << W_RECOMPILE_EXIT,
+    .sampled_categories = UINT64_C(1) << STRING_SIDE_EXIT | UINT64_C(1) << STRING_RECOMPILE_EXIT,
     .ractor_bytes = sizeof(struct vm_trace_exit_state),
     .request = request_exits,
     .refuse = refuse_exits,

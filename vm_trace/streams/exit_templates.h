@@ -92,7 +92,7 @@ bool rb_vm_trace_exit_write_with_sample_again(struct rb_vm_trace_ractor *ractor,
  */
 static inline __attribute__((always_inline)) bool
 write_again(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec,
-            const struct rb_vm_trace_site *site, uint64_t ns, enum vm_trace_word outcome, uint64_t seen,
+            const struct rb_vm_trace_site *site, uint64_t ns, enum known_string outcome, uint64_t seen,
             const struct exit_flow *flow)
 {
     struct rb_vm_trace_writer *writer = &ractor->writer;

@@ -11,11 +11,11 @@
  */
 static __attribute__((noinline)) bool
 record_new(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec,
-           const struct rb_vm_trace_site *site, uint64_t ns, uint64_t weight, enum vm_trace_word outcome, uint64_t seen,
+           const struct rb_vm_trace_site *site, uint64_t ns, uint64_t weight, enum known_string outcome, uint64_t seen,
            uint64_t flow)
 {
     struct exit_event exit = { .site = site, .ns = ns, .weight = weight, .outcome = outcome,
-                               .flow = { FXT_FLOW_BEGIN, W_RECOMPILATION, flow } };
+                               .flow = { FXT_EVENT_FLOW_BEGIN, STRING_RECOMPILATION, flow } };
     return rb_vm_trace_exit_write(ractor, ec, &exit, seen);
 }
 
@@ -35,8 +35,8 @@ record_throw(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_stru
     struct vm_trace_throw *thrown = &exits_of(ractor)->thrown;
     struct exit_flow flow = rb_vm_trace_flow_of_throw(thrown, site->part, ec);
     thrown->flow = 0;
-    if (!write_again(ractor, ec, site, ns, W_NONE, 0, flow.id ? &flow : NULL)) {
-        struct exit_event exit = { .site = site, .ns = ns, .weight = weight, .outcome = W_NONE, .flow = flow };
+    if (!write_again(ractor, ec, site, ns, STRING_NONE, 0, flow.id ? &flow : NULL)) {
+        struct exit_event exit = { .site = site, .ns = ns, .weight = weight, .outcome = STRING_NONE, .flow = flow };
         if (!rb_vm_trace_exit_write(ractor, ec, &exit, 0)) return false;
     }
     if (site->part == THROWS) thrown->flow = flow.id;
@@ -49,7 +49,7 @@ record_throw(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_stru
  */
 static inline __attribute__((always_inline)) void
 record(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, const struct rb_vm_trace_site *site,
-       uint64_t ns, uint64_t weight, enum vm_trace_word outcome, uint64_t flow)
+       uint64_t ns, uint64_t weight, enum known_string outcome, uint64_t flow)
 {
     if (ractor == rb_vm_trace_capture.overflow) { /* shared by ractors: nothing in it but the count */
         rb_vm_trace_hits_lose_overflow(site->index);
@@ -60,7 +60,7 @@ record(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec
         return;
     }
     struct vm_trace_exit_state *exits = exits_of(ractor);
-    if (__builtin_expect(site->part != NO_THROW, 0) && outcome == W_NONE) {
+    if (__builtin_expect(site->part != NO_THROW, 0) && outcome == STRING_NONE) {
         if (!record_throw(ractor, ec, site, ns, weight)) return;
     }
     else {
@@ -75,7 +75,7 @@ record(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec
 /* The same for all others. */
 static __attribute__((noinline)) void
 record_slow(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec,
-            const struct rb_vm_trace_site *site, uint64_t ns, uint64_t weight, enum vm_trace_word outcome,
+            const struct rb_vm_trace_site *site, uint64_t ns, uint64_t weight, enum known_string outcome,
             uint64_t flow)
 {
     record(ractor, ec, site, ns, weight, outcome, flow);
@@ -88,23 +88,23 @@ note_exit(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_site *site
     exits_of(ractor)->last = (struct vm_trace_last_exit){ .site = site, .serial = site->serial };
 }
 
-static const enum vm_trace_word outcome_words[] = {
-    [RB_VM_TRACE_PROFILING] = W_PROFILING,
-    [RB_VM_TRACE_INVALIDATED] = W_INVALIDATED,
-    [RB_VM_TRACE_ALREADY_INVALIDATED] = W_ALREADY_INVALIDATED,
-    [RB_VM_TRACE_VERSION_LIMIT] = W_VERSION_LIMIT
+static const enum known_string outcome_words[] = {
+    [RB_VM_TRACE_PROFILING] = STRING_PROFILING,
+    [RB_VM_TRACE_INVALIDATED] = STRING_INVALIDATED,
+    [RB_VM_TRACE_ALREADY_INVALIDATED] = STRING_ALREADY_INVALIDATED,
+    [RB_VM_TRACE_VERSION_LIMIT] = STRING_VERSION_LIMIT
 };
 
 static __attribute__((noinline)) void
 notify_hooks_slow(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec,
-                  enum vm_trace_word outcome)
+                  enum known_string outcome)
 {
     size_t bytes;
     struct rb_vm_trace_exit_info exit = {
         .jit = rb_vm_trace_capture.jit,
         .reason = site->reason->text, .reason_len = site->reason->bytes,
         .insn = site->insn->text, .insn_len = site->insn->bytes,
-        .version = site->version, .outcome = outcome == W_NONE ? NULL : rb_vm_trace_word_text(outcome, &bytes)
+        .version = site->version, .outcome = outcome == STRING_NONE ? NULL : rb_vm_trace_known_text(outcome, &bytes)
     };
     const struct rb_vm_trace_ractor *before = rb_vm_trace_host_ractor(ec);
     uint64_t trace = trace_id();
@@ -121,7 +121,7 @@ notify_hooks_slow(const struct rb_vm_trace_site *site, struct rb_execution_conte
  * touched after this.
  */
 static inline void
-notify_hooks(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec, enum vm_trace_word outcome)
+notify_hooks(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec, enum known_string outcome)
 {
     if (__builtin_expect(rb_vm_trace_capture.subscribed, 0)) notify_hooks_slow(site, ec, outcome);
 }
@@ -176,8 +176,8 @@ rb_vm_trace_exit(struct rb_vm_trace_ractor *ractor, const struct rb_vm_trace_sit
 {
     uint64_t weight = weight_of(ractor);
     note_exit(ractor, site);
-    if (weight) record(ractor, ec, site, clock_now_ns(&ractor->clock), weight, W_NONE, 0);
-    notify_hooks(site, ec, W_NONE);
+    if (weight) record(ractor, ec, site, clock_now_ns(&ractor->clock), weight, STRING_NONE, 0);
+    notify_hooks(site, ec, STRING_NONE);
 }
 
 static uint64_t
@@ -264,7 +264,7 @@ rb_vm_trace_hit(const struct rb_vm_trace_site *site, struct rb_execution_context
     if (!ractor) return;
     uint64_t weight = count(ractor, site);
     if (site->kind != RB_VM_TRACE_FALLBACK) note_exit(ractor, site);
-    if (weight) record_slow(ractor, ec, site, clock_now_ns(&ractor->clock), weight, W_NONE, 0);
+    if (weight) record_slow(ractor, ec, site, clock_now_ns(&ractor->clock), weight, STRING_NONE, 0);
     if (site->kind == RB_VM_TRACE_FALLBACK) rb_vm_trace_states_fallback(ractor, ec);
 }
 
@@ -272,7 +272,7 @@ ANY_STACK void
 rb_vm_trace_first_hit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec)
 {
     rb_vm_trace_hit(site, ec);
-    notify_hooks(site, ec, W_NONE);
+    notify_hooks(site, ec, STRING_NONE);
 }
 
 uint64_t

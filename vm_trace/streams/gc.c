@@ -73,7 +73,7 @@ struct gc_argument {
 };
 
 struct gc_event {
-    enum fxt_event type;
+    enum fxt_event_type type;
     enum text name;
     uint64_t ns;
     uint64_t number;               /* of a counter */
@@ -111,7 +111,7 @@ write_gc(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *
     struct vm_trace_event begun;
     if (!rb_vm_trace_event_begin(&begun, ractor, ec, event->ns)) return false;
 
-    bool counter = event->type == FXT_COUNTER;
+    bool counter = event->type == FXT_EVENT_COUNTER;
     unsigned category = index_of(state, writer, CATEGORY), name = index_of(state, writer, event->name);
     if (!category || !name) return false;
     size_t words = 2U + counter;
@@ -184,7 +184,7 @@ static void
 begin(const struct collector *collector, unsigned what, enum text name, uint64_t ns,
       const struct gc_argument *arguments, unsigned count)
 {
-    struct gc_event event = { FXT_DURATION_BEGIN, name, ns, 0, arguments, count };
+    struct gc_event event = { FXT_EVENT_DURATION_BEGIN, name, ns, 0, arguments, count };
     if (put(collector, &event)) collector->state->open |= 1U << what;
 }
 
@@ -193,7 +193,7 @@ static void
 end(const struct collector *collector, unsigned what, enum text name, uint64_t ns,
     const struct gc_argument *arguments, unsigned count)
 {
-    struct gc_event event = { FXT_DURATION_END, name, ns, 0, arguments, count };
+    struct gc_event event = { FXT_EVENT_DURATION_END, name, ns, 0, arguments, count };
     if (collector->state->open & 1U << what) put(collector, &event);
     collector->state->open &= ~(1U << what);
 }
@@ -348,7 +348,7 @@ end_pause(size_t heap_bytes, size_t live_slots, bool ractor_heap)
     const struct gc_argument heap[] = { { HEAP_BYTES, NO_TEXT, heap_bytes },
                                         { LIVE_SLOTS, NO_TEXT, live_slots },
                                         { MALLOC_BYTES, NO_TEXT, state->malloc_bytes } };
-    struct gc_event event = { FXT_COUNTER, HEAP, ns, ractor_heap ? collector.ractor->number : 0,
+    struct gc_event event = { FXT_EVENT_COUNTER, HEAP, ns, ractor_heap ? collector.ractor->number : 0,
                               heap, sizeof(heap) / sizeof(heap[0]) };
     put(&collector, &event);
 }

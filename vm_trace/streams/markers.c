@@ -56,7 +56,8 @@ put_argument(struct vm_trace_event *event, struct vm_trace_marker_state *state,
         break;
       case FXT_ARG_NULL:
       case FXT_ARG_BOOL:
-        event->record[event->words++] = fxt_argument_header(argument->type, 1, key) | fxt_field(argument->bits, 32);
+        event->record[event->words++] =
+            fxt_argument_header(argument->type, 1, key) | fxt_field(argument->bits, FXT_ARG_VALUE_32);
         break;
       default:
         event->record[event->words++] = fxt_argument_header(argument->type, 2, key);
@@ -93,10 +94,10 @@ write_marker(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_stru
     if (marker->left_out) {
         string = cached_text(state, LEFT_OUT, sizeof(LEFT_OUT) - 1);
         if (!string || !writer_interned(event.writer, string, &key)) return false;
-        event_uint32(&event, (enum vm_trace_word)key, marker->left_out);
+        event_uint32(&event, (enum known_string)key, marker->left_out);
     }
-    if (marker->type == FXT_COUNTER) return event_end_id(&event, marker->type, (enum vm_trace_word)in, name, 0);
-    return event_end(&event, marker->type, (enum vm_trace_word)in, name);
+    if (marker->type == FXT_EVENT_COUNTER) return event_end_id(&event, marker->type, (enum known_string)in, name, 0);
+    return event_end(&event, marker->type, (enum known_string)in, name);
 }
 
 bool
@@ -139,19 +140,20 @@ rb_vm_trace_marker_name(const char *name)
 void
 rb_vm_trace_marker_instant_slow(const rb_vm_trace_marker *name)
 {
-    write_event(&(struct vm_trace_marker){ .type = FXT_INSTANT }, name);
+    write_event(&(struct vm_trace_marker){ .type = FXT_EVENT_INSTANT }, name);
 }
 
 rb_vm_trace_span
 rb_vm_trace_marker_begin_slow(const rb_vm_trace_marker *name)
 {
-    return write_event(&(struct vm_trace_marker){ .type = FXT_DURATION_BEGIN }, name);
+    return write_event(&(struct vm_trace_marker){ .type = FXT_EVENT_DURATION_BEGIN }, name);
 }
 
 void
 rb_vm_trace_marker_end_slow(const rb_vm_trace_marker *name, rb_vm_trace_span span)
 {
-    if (rb_vm_trace_marker_same_trace_p(span)) write_event(&(struct vm_trace_marker){ .type = FXT_DURATION_END }, name);
+    if (!rb_vm_trace_marker_same_trace_p(span)) return;
+    write_event(&(struct vm_trace_marker){ .type = FXT_EVENT_DURATION_END }, name);
 }
 
 void
@@ -160,7 +162,8 @@ rb_vm_trace_marker_counter_slow(const rb_vm_trace_marker *name, int64_t value)
     struct vm_trace_marker_argument argument = {
         .key = "value", .key_bytes = 5, .type = FXT_ARG_INT64, .bits = (uint64_t)value
     };
-    write_event(&(struct vm_trace_marker){ .type = FXT_COUNTER, .arguments = &argument, .argument_count = 1 }, name);
+    struct vm_trace_marker counter = { .type = FXT_EVENT_COUNTER, .arguments = &argument, .argument_count = 1 };
+    write_event(&counter, name);
 }
 
 /* --- the stream --------------------------------------------------------------------------------------- */

@@ -11,19 +11,19 @@
 extern struct rb_vm_trace_stream rb_vm_trace_markers;
 
 /* One argument beside these says how many were left out. */
-#define VM_TRACE_MARKER_ARGUMENTS (FXT_MAX_ARGUMENTS - 1)
+#define VM_TRACE_MARKER_ARGUMENTS (FXT_ARGS_MAX - 1)
 
 struct vm_trace_marker_argument {
     const char *key;             /* UTF-8, not terminated; bytes that are no UTF-8 are written as \xHH */
     size_t key_bytes;
-    enum fxt_argument type;      /* FXT_ARG_STRING, _INT64, _UINT64, _DOUBLE, _BOOL or _NULL */
+    enum fxt_arg_type type;      /* FXT_ARG_STRING, _INT64, _UINT64, _DOUBLE, _BOOL or _NULL */
     const char *text;            /* of a string */
     size_t text_bytes;
     uint64_t bits;               /* of all others, as the record holds them */
 };
 
 struct vm_trace_marker {
-    enum fxt_event type;         /* FXT_INSTANT, FXT_COUNTER, FXT_DURATION_BEGIN or _END */
+    enum fxt_event_type type;         /* FXT_EVENT_INSTANT, FXT_EVENT_COUNTER, FXT_EVENT_DURATION_BEGIN or _END */
     const char *name;
     size_t name_bytes;
     const struct vm_trace_marker_argument *arguments;

@@ -661,7 +661,7 @@ write_settings(struct vm_trace_event *event)
         !rb_vm_trace_writer_define(event->writer, &name, "samples_clock", strlen("samples_clock")) ||
         !rb_vm_trace_writer_define(event->writer, &clock, text, strlen(text)))
         return false;
-    event_string(event, (enum vm_trace_word)name.index, clock.index);
+    event_string(event, (enum known_string)name.index, clock.index);
     return true;
 }
 

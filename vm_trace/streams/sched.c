@@ -54,7 +54,7 @@ put_task(struct vm_trace_event *event, const struct vm_trace_string *string, con
     if (!task || task->tid == 0) return true;
     int bytes = snprintf(text, sizeof(text), "%s%s%u", task->comm, task->comm[0] ? " " : "", task->tid);
     return writer_interned(event->writer, string, &name) &&
-        event_text(event, (enum vm_trace_word)name, text, (size_t)bytes);
+        event_text(event, (enum known_string)name, text, (size_t)bytes);
 }
 
 static bool
@@ -78,7 +78,7 @@ write_slice(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struc
             (!thread->cpu.preempted && !put_task(&event, waker_name, &thread->cpu.place)))
             return false;
     }
-    return event_end_id(&event, FXT_DURATION_COMPLETE, (enum vm_trace_word)in, name, slice->end_ns);
+    return event_end_id(&event, FXT_EVENT_DURATION_COMPLETE, (enum known_string)in, name, slice->end_ns);
 }
 
 static void

@@ -329,20 +329,20 @@ write_site(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct
     const struct rb_vm_trace_site *site = &report->site;
     struct vm_trace_event event;
     if (!rb_vm_trace_event_begin(&event, ractor, ec, clock_now_ns(&ractor->clock))) return false;
-    if (!event_interned(&event, W_REASON, site->reason)) return false;
-    event_string(&event, W_KIND, site_category(site));
-    if (!event_interned(&event, W_INSN, site->insn)) return false;
-    event_uint32(&event, W_VERSION, site->version);
-    if (!event_interned(&event, W_LOCATION, site->location)) return false;
-    if (site->iseq && !event_interned(&event, W_ISEQ, site->iseq)) return false;
+    if (!event_interned(&event, STRING_REASON, site->reason)) return false;
+    event_string(&event, STRING_KIND, site_category(site));
+    if (!event_interned(&event, STRING_INSN, site->insn)) return false;
+    event_uint32(&event, STRING_VERSION, site->version);
+    if (!event_interned(&event, STRING_LOCATION, site->location)) return false;
+    if (site->iseq && !event_interned(&event, STRING_ISEQ, site->iseq)) return false;
     if (site->callee && !event_interned_rarely(&event, rb_vm_trace_callee_name, site->callee)) return false;
     if (site->repeated && !event_uint32_rarely(&event, rb_vm_trace_insn_index_name, site->insn_index)) return false;
-    event_uint64(&event, W_HITS, report->hits);
+    event_uint64(&event, STRING_HITS, report->hits);
     if (report->lost.ns) {
         if (!event_uint64_rarely(&event, rb_vm_trace_lost_name, report->lost.ns)) return false;
         if (!event_uint64_rarely(&event, longest_name, report->lost.longest_ns)) return false;
     }
-    return event_end(&event, FXT_INSTANT, W_TRACE, W_SITE);
+    return event_end(&event, FXT_EVENT_INSTANT, STRING_TRACE, STRING_SITE);
 }
 
 /* Where the hits of sites of that kind are counted. */

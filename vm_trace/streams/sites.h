@@ -48,13 +48,13 @@ extern const struct vm_trace_string *rb_vm_trace_lost_name;
 bool rb_vm_trace_sites_have_lost_time(void);
 
 /* The category of its events. */
-static inline enum vm_trace_word
+static inline enum known_string
 site_category(const struct rb_vm_trace_site *site)
 {
-    static const enum vm_trace_word categories[] = {
-        [RB_VM_TRACE_SIDE_EXIT] = W_SIDE_EXIT,
-        [RB_VM_TRACE_RECOMPILE_EXIT] = W_RECOMPILE_EXIT,
-        [RB_VM_TRACE_FALLBACK] = W_FALLBACK
+    static const enum known_string categories[] = {
+        [RB_VM_TRACE_SIDE_EXIT] = STRING_SIDE_EXIT,
+        [RB_VM_TRACE_RECOMPILE_EXIT] = STRING_RECOMPILE_EXIT,
+        [RB_VM_TRACE_FALLBACK] = STRING_FALLBACK
     };
     return categories[site->kind];
 }

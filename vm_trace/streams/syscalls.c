@@ -149,7 +149,7 @@ write_call(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct
             return false;
     }
     return put_result(&event, slice) &&
-        event_end_id(&event, FXT_DURATION_COMPLETE, (enum vm_trace_word)in, name, slice->end_ns);
+        event_end_id(&event, FXT_EVENT_DURATION_COMPLETE, (enum known_string)in, name, slice->end_ns);
 }
 
 /*

@@ -99,7 +99,7 @@ add_switch(struct records *records, uint64_t ns, uint32_t cpu, enum fxt_thread_s
 }
 
 static inline void
-add_event(struct records *records, struct vm_trace_event *event, enum fxt_event type, unsigned in, unsigned name)
+add_event(struct records *records, struct vm_trace_event *event, enum fxt_event_type type, unsigned in, unsigned name)
 {
     uint64_t *to = records->words_of + records->words;
     to[0] = fxt_event_header(type, event->words, event->arguments, event->thread, in, name);
@@ -184,7 +184,7 @@ keep_template(const struct rb_vm_trace_ractor *ractor, const struct vm_trace_sus
     keep->nobody = (uint16_t)state->nobody;
     keep->words = (uint16_t)records->words;
     memcpy(keep->suspended, records->words_of, records->words * sizeof(*keep->suspended));
-    keep->end = fxt_event_header(FXT_DURATION_END, 2, 0, event->thread, in, name);
+    keep->end = fxt_event_header(FXT_EVENT_DURATION_END, 2, 0, event->thread, in, name);
     keep->woken = fxt_wakeup_header(3, 0, cpu);
     keep->woken_by = fxt_wakeup_header(5, 1, cpu);
     keep->waker = fxt_koid_argument(waker);
@@ -269,12 +269,12 @@ write_suspended(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_s
         if (!writer_interned(event.writer, waker_name, &waker)) return false;
         if (suspension->label) {
             if (!name_blocked(event.writer, &ractor->stacks.labels[suspension->label], &text, &name)) return false;
-            event_string(&event, W_0, text);
+            event_string(&event, STRING_FRAME_0, text);
         }
         else if (!writer_interned(event.writer, barrier ? at_barrier : nameless, &name)) return false;
         if (thread->fd_and_1 && !barrier) {
             if (!writer_interned(event.writer, fd_name, &key)) return false;
-            event_uint32(&event, (enum vm_trace_word)key, (uint32_t)(thread->fd_and_1 - 1));
+            event_uint32(&event, (enum known_string)key, (uint32_t)(thread->fd_and_1 - 1));
         }
         const void *called = barrier ? NULL : thread->function;
         const struct vm_trace_string *function = called ? name_of_function(state, called) : NULL;
@@ -283,7 +283,7 @@ write_suspended(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_s
     else if (suspension->frames) {
         if (!writer_interned(event.writer, preempted, &in)) return false;
         if (!name_blocked(event.writer, &ractor->stacks.labels[suspension->label], &text, &name)) return false;
-        if (suspension->frames == 1) event_string(&event, W_0, text);
+        if (suspension->frames == 1) event_string(&event, STRING_FRAME_0, text);
         else if (!rb_vm_trace_event_backtrace(&event, &ractor->stacks, 0)) return false;
     }
 
@@ -297,7 +297,7 @@ write_suspended(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_s
     }
     add_switch(&records, ns, cpu, states[suspension->why], event.thread, none);
     if (blocked || suspension->frames)
-        add_event(&records, &event, blocked ? FXT_DURATION_BEGIN : FXT_INSTANT, in, name);
+        add_event(&records, &event, blocked ? FXT_EVENT_DURATION_BEGIN : FXT_EVENT_INSTANT, in, name);
     if (!put_records(event.writer, &records, blocked || suspension->frames)) return false;
     if (blocked && !barrier && !suspension->runs_from_ns)
         keep_template(ractor, suspension, &event, &records, in, name, waker);
@@ -328,7 +328,7 @@ write_resumed(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_str
     records.words = 0;
     uint32_t cpu = state->cpu_and_1 - 1;
     ready_ns = event.record[1];
-    if (resumption->ends_blocked) add_event(&records, &event, FXT_DURATION_END, in, name);
+    if (resumption->ends_blocked) add_event(&records, &event, FXT_EVENT_DURATION_END, in, name);
     if (resumption->ready_ns) {
         uint64_t *to = records.words_of + records.words;
         size_t words = waker ? 5 : 3;

@@ -187,7 +187,7 @@ write_times(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struc
     if (!event_uint64_rarely(&event, changes_name, times->changes)) return false;
     if (times->left_out && !event_uint64_rarely(&event, left_out_name, times->left_out)) return false;
     if (!writer_interned(event.writer, event_name, &name)) return false;
-    return event_end(&event, FXT_INSTANT, W_TRACE, name);
+    return event_end(&event, FXT_EVENT_INSTANT, STRING_TRACE, name);
 }
 
 static void

@@ -24,8 +24,8 @@ rb_vm_trace_flow_of_throw(struct vm_trace_throw *thrown, enum vm_trace_throw_par
     if (part == THROWS) {
         thrown->catcher_count = rb_vm_trace_host_catchers(ec, thrown->catchers);
         if (!thrown->catcher_count) return none;
-        return (struct exit_flow){ FXT_FLOW_BEGIN, W_THROW, rb_vm_trace_version_history_number() };
+        return (struct exit_flow){ FXT_EVENT_FLOW_BEGIN, STRING_THROW, rb_vm_trace_version_history_number() };
     }
     if (!thrown->flow || !catches_p(thrown, ec)) return none;
-    return (struct exit_flow){ FXT_FLOW_END, W_THROW, thrown->flow };
+    return (struct exit_flow){ FXT_EVENT_FLOW_END, STRING_THROW, thrown->flow };
 }

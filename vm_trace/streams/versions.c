@@ -105,7 +105,7 @@ write_last_end(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_st
     unsigned name;
     if (!rb_vm_trace_event_begin(&event, ractor, ec, clock_now_ns(&ractor->clock))) return false;
     if (!writer_interned(event.writer, history->label, &name)) return false;
-    return event_end_id(&event, FXT_ASYNC_END, W_REPROFILE, name, history->reprofile);
+    return event_end_id(&event, FXT_EVENT_ASYNC_END, STRING_REPROFILE, name, history->reprofile);
 }
 
 void

@@ -37,15 +37,15 @@ versions_of(const struct rb_vm_trace_ractor *ractor)
 #define EVENT_FLOW_WORDS 3
 
 /*
- * Write a part of the flow that joins an exit, an invalidation and a compilation, or (W_THROW) the
+ * Write a part of the flow that joins an exit, an invalidation and a compilation, or (STRING_THROW) the
  * exits of a throw and its catch. It has the time of its event and comes right after it; this binds
  * it to the event. False: the chunk is full.
  */
 static inline bool
-write_flow(struct rb_vm_trace_writer *writer, unsigned thread, uint64_t ns, enum fxt_event type,
-           enum vm_trace_word name, uint64_t id)
+write_flow(struct rb_vm_trace_writer *writer, unsigned thread, uint64_t ns, enum fxt_event_type type,
+           enum known_string name, uint64_t id)
 {
-    enum vm_trace_word category = name == W_THROW ? W_THROW : W_REPROFILE;
+    enum known_string category = name == STRING_THROW ? STRING_THROW : STRING_REPROFILE;
     uint64_t *to = writer_reserve(writer, EVENT_FLOW_WORDS);
     if (!to) return false;
     to[1] = ns;
@@ -58,7 +58,7 @@ write_flow(struct rb_vm_trace_writer *writer, unsigned thread, uint64_t ns, enum
 
 /* The same at the time and on the thread of an event. */
 static inline bool
-event_flow(const struct vm_trace_event *of, enum fxt_event type, enum vm_trace_word name, uint64_t id)
+event_flow(const struct vm_trace_event *of, enum fxt_event_type type, enum known_string name, uint64_t id)
 {
     return write_flow(of->writer, of->thread, of->record[1], type, name, id);
 }

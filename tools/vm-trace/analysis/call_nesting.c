@@ -265,8 +265,7 @@ call_nesting_add(struct call_nesting *nesting, uint32_t track, const struct call
 void
 call_nesting_settings(struct call_nesting *nesting, const struct fxt_event *event)
 {
-    const struct fxt_arg *keep = fxt_event_arg(event, STRING_KEEP);
-    if (keep != NULL && keep->type == FXT_ARG_STRING && keep->string.id == STRING_NEWEST) nesting->sorted = true;
+    if (fxt_event_text(event, STRING_KEEP).id == STRING_NEWEST) nesting->sorted = true;
 }
 
 void

@@ -47,8 +47,8 @@ insn_without_index(struct fxt_string insn, int64_t *index_out)
 bool
 event_older_behind(struct pool *pool, const struct fxt_event *settings)
 {
-    const struct fxt_arg *snapshot = fxt_event_arg(settings, STRING_SNAPSHOT);
-    bool in_order = snapshot != NULL && !(snapshot->type == FXT_ARG_STRING && fxt_string_is(snapshot->string, "memory"));
+    bool in_order = fxt_event_arg(settings, STRING_SNAPSHOT) != NULL &&
+                    !fxt_string_is(fxt_event_text(settings, STRING_SNAPSHOT), "memory");
     return !in_order && event_text(pool, settings, STRING_KEEP) == STRING_NEWEST;
 }
 
@@ -67,19 +67,16 @@ text_has_word(struct fxt_string text, const char *word)
 void
 event_code_jit(struct code_settings *settings, const struct fxt_event *event)
 {
-    const struct fxt_arg *jit = fxt_event_arg(event, STRING_JIT);
-    if (jit != NULL && jit->type == FXT_ARG_STRING) settings->block_versions = fxt_string_is(jit->string, "YJIT");
+    const struct fxt_string jit = fxt_event_text(event, STRING_JIT);
+    if (jit.len > 0) settings->block_versions = fxt_string_is(jit, "YJIT");
 }
 
 struct code_settings
 event_code_settings(const struct fxt_event *event)
 {
-    struct code_settings settings = {false, false};
-    const struct fxt_arg *flags = fxt_event_arg(event, STRING_FLAGS);
+    const struct fxt_string flags = fxt_event_text(event, STRING_FLAGS);
+    struct code_settings settings = {.traced_code = text_has_word(flags, "exits") || text_has_word(flags, "fallbacks")};
     event_code_jit(&settings, event);
-    if (flags != NULL && flags->type == FXT_ARG_STRING) {
-        settings.traced_code = text_has_word(flags->string, "exits") || text_has_word(flags->string, "fallbacks");
-    }
     return settings;
 }
 

@@ -44,12 +44,10 @@ process_of(struct kernel_sums *sums, uint32_t number)
 static void
 read_settings(struct kernel_sums *sums, struct kernel_process *process, const struct fxt_event *event)
 {
-    const struct fxt_arg *flags = fxt_event_arg(event, STRING_FLAGS), *keep = fxt_event_arg(event, STRING_KEEP);
-    if (flags != NULL && flags->type == FXT_ARG_STRING) {
-        process->has_callers |= text_has_word(flags->string, "calls") && text_has_word(flags->string, "syscalls");
-        process->has_cpus |= text_has_word(flags->string, "threads") && text_has_word(flags->string, "sched");
-    }
-    if (keep != NULL && keep->type == FXT_ARG_STRING && keep->string.id == STRING_NEWEST)
+    const struct fxt_string flags = fxt_event_text(event, STRING_FLAGS);
+    process->has_callers |= text_has_word(flags, "calls") && text_has_word(flags, "syscalls");
+    process->has_cpus |= text_has_word(flags, "threads") && text_has_word(flags, "sched");
+    if (fxt_event_text(event, STRING_KEEP).id == STRING_NEWEST)
         sums->callers.any_order = sums->cpus.held.any_order = true;
 }
 

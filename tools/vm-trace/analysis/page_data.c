@@ -41,19 +41,13 @@ add_lost(struct page_row *row, uint64_t lost_ns, uint64_t max_ns)
 static void
 add_exit(struct page_data *data, const struct fxt_event *event)
 {
-    struct page_row exits = {.category = event->category.id, .reason = event_reason(data->pool, event)};
-    uint64_t weight = 1, lost_ns = 0;
-    for (unsigned i = 0; i < event->arg_count; i++) {
-        const struct fxt_arg *arg = &event->args[i];
-        if (arg->name.id == STRING_WEIGHT) fxt_arg_uint(arg, &weight);
-        if (arg->name.id == STRING_LOST_NS) data->timed |= fxt_arg_uint(arg, &lost_ns);
-        if (arg->type != FXT_ARG_STRING) continue;
-        switch (arg->name.id) {
-          case STRING_FRAME_0: exits.frame = pool_id(data->pool, arg->string); break;
-          case STRING_INSN: exits.insn = event_insn(data->pool, event); break;
-          case STRING_OUTCOME: exits.outcome = pool_id(data->pool, arg->string); break;
-        }
-    }
+    const struct page_row exits = {
+        .category = event->category.id, .reason = event_reason(data->pool, event),
+        .frame = event_text(data->pool, event, STRING_FRAME_0), .insn = event_insn(data->pool, event),
+        .outcome = event_text(data->pool, event, STRING_OUTCOME),
+    };
+    uint64_t weight = event_uint(event, STRING_WEIGHT, 1), lost_ns = 0;
+    data->timed |= fxt_arg_uint(fxt_event_arg(event, STRING_LOST_NS), &lost_ns);
     struct page_row *row = row_table_get(&data->gathered, &exits.category);
     if (row == NULL) row = row_table_at(&data->gathered, OVERFLOW_ROW);
     else if (row->places == 0) begin_row(row);

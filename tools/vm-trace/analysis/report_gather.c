@@ -174,14 +174,21 @@ on_chunk(void *context, uint32_t id, struct fxt_string name, uint64_t offset)
     if (provider != NULL) provider->chunks++;
 }
 
-/* The ISEQ that the event names, if it is another method than that of its frame. */
-static uint32_t
-inlined_into(struct report *report, const struct fxt_event *event, uint32_t location)
+/* The key of an exit's row, from its event or from its site. */
+struct exit_key {
+    uint32_t words[EXIT_ROW_KEYS];
+};
+
+static struct exit_key
+exit_key(struct pool *pool, const struct fxt_event *event, uint32_t process, uint32_t kind, uint32_t location)
 {
-    uint32_t iseq = event_text(report->pool, event, STRING_ISEQ);
-    if (iseq == STRING_NONE || label_without_line(report->pool, iseq) == label_without_line(report->pool, location))
-        return STRING_NONE;
-    return iseq;
+    uint32_t iseq = event_text(pool, event, STRING_ISEQ);
+    bool inlined = iseq != STRING_NONE && label_without_line(pool, iseq) != label_without_line(pool, location);
+    return (struct exit_key){{
+        process, kind, event_reason(pool, event), location, event_insn(pool, event),
+        (uint32_t)event_uint(event, STRING_VERSION, 0), inlined ? iseq : STRING_NONE,
+        event_text(pool, event, STRING_CALLEE),
+    }};
 }
 
 /* --- endpoints ------------------------------------------------------------------------------------ */
@@ -250,28 +257,20 @@ add_exit(struct report *report, const struct fxt_event *event, uint32_t native, 
     uint32_t process = report_piece(report, thread->process);
     uint64_t weight = event_uint(event, STRING_WEIGHT, 1);
     uint32_t location = event_text(report->pool, event, STRING_FRAME_0);
-    const uint32_t key[EXIT_ROW_KEYS] = {
-        process,
-        event->category.id,
-        event_reason(report->pool, event),
-        location,
-        event_insn(report->pool, event),
-        (uint32_t)event_uint(event, STRING_VERSION, 0),
-        inlined_into(report, event, location),
-        event_text(report->pool, event, STRING_CALLEE),
-    };
+    const struct exit_key key = exit_key(report->pool, event, process, event->category.id, location);
+    uint32_t reason = key.words[2];
     bool fallback = event->category.id == STRING_FALLBACK;
-    bool wanted = exit_wanted(report, key[2], key[3]);
+    bool wanted = exit_wanted(report, reason, location);
     if (wanted) {
         *(fallback ? &thread->fallbacks : &thread->exits) += weight;
-        seen_table_add(&report->seen, report->pool, event, key[2], location, weight);
+        seen_table_add(&report->seen, report->pool, event, reason, location, weight);
         if (!fallback) add_cost(report, native, event->ts_ns, ENDPOINT_EXITS, weight);
         if (!fallback && fxt_event_arg(event, STRING_LOST_NS) != NULL)
             add_cost(report, native, event->ts_ns, ENDPOINT_LOST, event_uint(event, STRING_LOST_NS, 0) * weight);
     }
     throws_exit(&report->throws, report->pool, event, native, wanted);
     if (weight != 1) report_process(report, process)->sampled = true;
-    struct exit_row *exit_row = exit_table_row(&report->exits, key);
+    struct exit_row *exit_row = exit_table_row(&report->exits, key.words);
     if (exit_row == NULL) {
         report->exits.uncounted += weight;
         return;
@@ -321,8 +320,7 @@ add_settings(struct report *report, const struct fxt_event *event, uint32_t numb
     call_nesting_settings(&report->calls.nesting, event);
     process->code = event_code_settings(event);
     time_samples_settings(&report->samples.all, event);
-    const struct fxt_arg *flags = fxt_event_arg(event, STRING_FLAGS);
-    if (flags != NULL && flags->type == FXT_ARG_STRING) process->timed |= text_has_word(flags->string, "states");
+    process->timed |= text_has_word(fxt_event_text(event, STRING_FLAGS), "states");
     shown_origin_settings(&process->origin, event);
     struct setting_adder adder = {report, number};
     for (unsigned i = 0; i < event->arg_count; i++)
@@ -372,19 +370,11 @@ static void
 add_site(struct report *report, const struct fxt_event *event, uint32_t number)
 {
     uint32_t location = event_text(report->pool, event, STRING_LOCATION);
-    const uint32_t key[EXIT_ROW_KEYS] = {
-        number,
-        event_text(report->pool, event, STRING_KIND),
-        event_reason(report->pool, event),
-        location,
-        event_insn(report->pool, event),
-        (uint32_t)event_uint(event, STRING_VERSION, 0),
-        inlined_into(report, event, location),
-        event_text(report->pool, event, STRING_CALLEE),
-    };
+    const struct exit_key key =
+        exit_key(report->pool, event, number, event_text(report->pool, event, STRING_KIND), location);
     report_process(report, number)->sites++;
     if (report->times_only) return;
-    struct exit_row *exit_row = exit_table_row(&report->exits, key);
+    struct exit_row *exit_row = exit_table_row(&report->exits, key.words);
     uint64_t hits = event_uint(event, STRING_HITS, 0);
     if (exit_row == NULL) {
         report->exits.uncounted_hits += hits;

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "fxt/format.h"
+#include "vm_trace/schema/fxt.h"
 
 struct cursor {
     const uint8_t *record;

@@ -68,6 +68,9 @@ decode_event(struct reader *reader, struct cursor *cursor)
     bool flawed = false;
     event->arg_count = (unsigned)fxt_bits(header, FXT_EVENT_ARGS);
     if (!decode_args(reader, cursor, event->arg_count, false, event->args, &flawed)) return;
+    for (unsigned i = 0; i < event->arg_count; i++) {
+        if (event->args[i].name.id < KNOWN_STRINGS_END) event->place[event->args[i].name.id] = (uint8_t)i;
+    }
 
     unsigned type = (unsigned)fxt_bits(header, FXT_EVENT_TYPE);
     if (type > FXT_EVENT_FLOW_END) {
@@ -80,8 +83,7 @@ decode_event(struct reader *reader, struct cursor *cursor)
     if (event->type == FXT_EVENT_COUNTER) check_counter(reader, event);
 
     if (event->category.id == STRING_TRACE && event->name.id == STRING_SETTINGS) {
-        const struct fxt_arg *keep = fxt_event_arg(event, STRING_KEEP);
-        if (keep != NULL && keep->type == FXT_ARG_STRING && keep->string.id == STRING_NEWEST) reader_begin_ring(reader);
+        if (fxt_event_text(event, STRING_KEEP).id == STRING_NEWEST) reader_begin_ring(reader);
     }
     reader->counts.events++;
     note_record_time(reader, event->ts_ns, fxt_event_seen_ns(event));

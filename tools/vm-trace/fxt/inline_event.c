@@ -10,7 +10,7 @@ shortened(struct fxt_string text)
     return text;
 }
 
-static uint64_t
+static unsigned
 reference(struct fxt_string text)
 {
     return text.len > 0 ? FXT_STRING_REF_INLINE | text.len : 0;
@@ -29,7 +29,7 @@ uint64_t *
 inline_event_begin(uint64_t *words, const struct inline_event *event)
 {
     struct fxt_string category = shortened(event->category), name = shortened(event->name);
-    words[0] = FXT_RECORD_EVENT | (uint64_t)event->type << 16 | reference(category) << 32 | reference(name) << 48;
+    words[0] = fxt_event_header(event->type, 0, 0, 0, reference(category), reference(name));
     words[1] = event->ticks;
     words[2] = event->pid;
     words[3] = event->tid;
@@ -40,7 +40,7 @@ struct fxt_record
 inline_event_end(uint64_t *words, const uint64_t *end, unsigned args, uint32_t provider)
 {
     size_t size = (size_t)(end - words);
-    words[0] |= (uint64_t)size << 4 | (uint64_t)args << 20;
+    words[0] |= fxt_field(size, FXT_HEADER_SIZE) | fxt_field(args, FXT_EVENT_ARGS);
     return (struct fxt_record){.type = FXT_RECORD_EVENT, .header = words[0], .bytes = (const uint8_t *)words,
                                .words = size, .provider = provider};
 }

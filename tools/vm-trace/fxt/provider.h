@@ -9,7 +9,7 @@
 
 #include "base/map.h"
 #include "base/xalloc.h"
-#include "fxt/format.h"
+#include "vm_trace/schema/fxt.h"
 
 enum { STRING_PAGE = 256 };
 

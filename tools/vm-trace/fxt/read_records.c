@@ -35,9 +35,9 @@ reader_new(size_t limit_bytes)
     struct reader *reader = xcalloc(1, sizeof *reader);
     reader->budget.limit_bytes = limit_bytes;
     reader->pool = pool_new(&reader->budget);
-#define INTERN_KNOWN(name, text) pool_intern(reader->pool, text, sizeof(text) - 1);
-    KNOWN_STRINGS(INTERN_KNOWN)
-#undef INTERN_KNOWN
+#define FIXED(name, text) pool_intern(reader->pool, text, sizeof(text) - 1);
+#define STRING(name, text) pool_intern(reader->pool, text, sizeof(text) - 1);
+#include "vm_trace/schema/events.def"
     reader->providers.budget = &reader->budget;
     return reader;
 }
@@ -488,15 +488,6 @@ reader_read_again(struct reader *reader, const char *path, const struct fxt_visi
     budget->limit_bytes = limit_bytes;
     reader->again = false;
     return error;
-}
-
-const struct fxt_arg *
-fxt_event_arg(const struct fxt_event *event, uint32_t name)
-{
-    for (unsigned i = event->arg_count; i-- > 0;) {
-        if (event->args[i].name.id == name) return &event->args[i];
-    }
-    return NULL;
 }
 
 int64_t

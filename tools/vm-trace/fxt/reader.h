@@ -17,7 +17,8 @@
 #include <stdint.h>
 
 #include "base/pool.h"
-#include "fxt/format.h"
+#include "vm_trace/schema/fxt.h"
+#include "fxt/known_strings.h"
 #include "fxt/parts.h"
 
 enum fxt_severity {
@@ -109,6 +110,7 @@ struct fxt_event {
     unsigned arg_count;
     struct fxt_string category;
     struct fxt_string name;
+    uint8_t place[KNOWN_STRINGS_END]; /* where the argument with that name is, if there is one: see fxt_event_arg */
     struct fxt_arg args[FXT_ARGS_MAX];
 };
 
@@ -229,7 +231,20 @@ const char *fxt_fault_stat(enum fxt_fault_code code);
 
 /* Returns the argument with this name (the last one, as in Perfetto), or NULL. `name` is an enum
  * known_string. */
-const struct fxt_arg *fxt_event_arg(const struct fxt_event *event, uint32_t name);
+static inline const struct fxt_arg *
+fxt_event_arg(const struct fxt_event *event, uint32_t name)
+{
+    unsigned place = event->place[name];
+    return place < event->arg_count && event->args[place].name.id == name ? &event->args[place] : NULL;
+}
+
+/* Returns the text of an argument; the empty string, with STRING_NONE as its id, if there is none. */
+static inline struct fxt_string
+fxt_event_text(const struct fxt_event *event, uint32_t name)
+{
+    const struct fxt_arg *arg = fxt_event_arg(event, name);
+    return arg != NULL && arg->type == FXT_ARG_STRING ? arg->string : (struct fxt_string){.ptr = ""};
+}
 /* The end of an event that its thread wrote itself, among the records of its states. INT64_MIN: the recorder writes
  * system calls and times on CPUs, into other chunks. */
 int64_t fxt_event_seen_ns(const struct fxt_event *event);

@@ -84,7 +84,7 @@ drop_pending(struct record_copy *copy, struct source *source)
 static uint64_t
 provider_header(enum fxt_metadata_type type, size_t words, uint32_t id)
 {
-    return FXT_RECORD_METADATA | (uint64_t)words << 4 | (uint64_t)type << 16 | (uint64_t)id << 20;
+    return fxt_header(FXT_RECORD_METADATA, words) | fxt_field(type, FXT_METADATA_TYPE) | fxt_field(id, FXT_PROVIDER_ID);
 }
 
 /* The source of a provider, created when first seen. A file with one provider need not introduce
@@ -104,14 +104,6 @@ source_of(struct record_copy *copy, uint32_t provider)
         add_pending(copy, source, &info, sizeof info);
     }
     return source;
-}
-
-/* A metadata record with the id of the source. */
-static uint64_t
-renamed(uint64_t header, uint32_t id)
-{
-    const uint64_t all_ones = UINT32_MAX;
-    return (header & ~(all_ones << 20)) | (uint64_t)id << 20;
 }
 
 bool
@@ -152,7 +144,7 @@ record_copy_define(struct record_copy *copy, const struct fxt_record *record)
     size_t bytes = record->words * FXT_WORD_BYTES;
     if (metadata) {
         if (bytes - FXT_WORD_BYTES < fxt_bits(record->header, FXT_PROVIDER_NAME_BYTES)) return; /* it was rejected */
-        uint64_t header = renamed(record->header, source->id);
+        uint64_t header = fxt_with_field(record->header, source->id, FXT_PROVIDER_ID);
         drop_pending(copy, source); /* an introduction empties the tables */
         add_pending(copy, source, &header, sizeof header);
         add_pending(copy, source, record->bytes + sizeof header, bytes - sizeof header);
@@ -169,7 +161,8 @@ record_copy_write(struct record_copy *copy, const struct fxt_record *record)
     write_pending(copy, source);
     uint64_t header = record->header;
     if (record->type == FXT_RECORD_METADATA) { /* it names a provider of its file, not always the current one */
-        header = renamed(header, source_of(copy, (uint32_t)fxt_bits(header, FXT_PROVIDER_ID))->id);
+        const struct source *named = source_of(copy, (uint32_t)fxt_bits(header, FXT_PROVIDER_ID));
+        header = fxt_with_field(header, named->id, FXT_PROVIDER_ID);
     }
     write_word(copy, header);
     fwrite(record->bytes + sizeof header, 1, record->words * FXT_WORD_BYTES - sizeof header, copy->out);

@@ -128,8 +128,7 @@ write_definitions(struct record_rewriter *rewriter, const struct string_table *t
         struct fxt_string text = pool_string(reader_pool(rewriter->reader), table->strings.list[index]);
         struct fxt_record definition = {.type = FXT_RECORD_STRING, .provider = provider, .bytes = rewriter->definition,
                                         .words = 1 + fxt_words(text.len)};
-        definition.header = FXT_RECORD_STRING | (uint64_t)definition.words << 4 | (uint64_t)index << 16 |
-                            (uint64_t)text.len << 32;
+        definition.header = fxt_string_header(index, text.len);
         memcpy(rewriter->definition, &definition.header, sizeof definition.header);
         write_bytes(rewriter->definition + FXT_WORD_BYTES, text.ptr, text.len);
         rewriter->definitions++;
@@ -162,18 +161,11 @@ copy_words(struct rewrite *rewrite, unsigned words)
 }
 
 /* A value as a field of a word; and a field of a word, with zeros around it. */
-#define placed(value, field) placed_between(value, field)
 #define bits_of(word, field) bits_between(word, field)
-static uint64_t
-placed_between(uint64_t value, unsigned first, unsigned last)
-{
-    return (value & UINT64_MAX >> (63 - (last - first))) << first;
-}
-
 static uint64_t
 bits_between(uint64_t word, unsigned first, unsigned last)
 {
-    return placed_between(word >> first, first, last);
+    return fxt_bits_between(word, first, last) << first;
 }
 
 /* Takes the bytes of a text, with those behind it. */
@@ -240,16 +232,16 @@ rewrite_argument(struct rewrite *rewrite, bool defined)
     uint64_t reference = fxt_bits(header, FXT_ARG_NAME), clean = type;
     rewrite->use.kind = TEXT_ARGUMENT;
     rewrite->use.argument = take_reference(rewrite, reference, defined);
-    clean |= placed(put_reference(rewrite, reference, rewrite->use.argument), FXT_ARG_NAME);
+    clean |= fxt_field(put_reference(rewrite, reference, rewrite->use.argument), FXT_ARG_NAME);
     rewrite->use.kind = TEXT_VALUE;
     switch (type) {
       case FXT_ARG_NULL: break;
       case FXT_ARG_INT32:
       case FXT_ARG_UINT32: clean |= bits_of(header, FXT_ARG_VALUE_32); break;
-      case FXT_ARG_BOOL: clean |= placed(fxt_bits(header, FXT_ARG_VALUE_32) != 0, FXT_ARG_VALUE_32); break;
+      case FXT_ARG_BOOL: clean |= fxt_field(fxt_bits(header, FXT_ARG_VALUE_32) != 0, FXT_ARG_VALUE_32); break;
       case FXT_ARG_STRING:
         reference = rewrite_reference(rewrite, fxt_bits(header, FXT_ARG_VALUE_STRING), defined);
-        clean |= placed(reference, FXT_ARG_VALUE_STRING);
+        clean |= fxt_field(reference, FXT_ARG_VALUE_STRING);
         break;
       case FXT_ARG_INT64:
       case FXT_ARG_UINT64:
@@ -262,7 +254,7 @@ rewrite_argument(struct rewrite *rewrite, bool defined)
     rewrite->damaged |= rewrite->at > end;
     if (rewrite->damaged) return;
     rewrite->at = end;
-    clean |= placed((size_t)(rewrite->to - start) / FXT_WORD_BYTES, FXT_ARG_SIZE);
+    clean |= fxt_field((size_t)(rewrite->to - start) / FXT_WORD_BYTES, FXT_ARG_SIZE);
     memcpy(start, &clean, sizeof clean);
 }
 
@@ -285,7 +277,7 @@ rewrite_metadata(struct rewrite *rewrite, uint64_t header)
     if (rewrite->damaged) return clean;
     rewrite->to = write_bytes(rewrite->to, name.ptr, name.len);
     rewrite->table->next = 1; /* an introduction empties the tables */
-    return clean | placed(name.len, FXT_PROVIDER_NAME_BYTES);
+    return clean | fxt_field(name.len, FXT_PROVIDER_NAME_BYTES);
 }
 
 static uint64_t
@@ -299,9 +291,9 @@ rewrite_event(struct rewrite *rewrite, uint64_t header)
     if (fxt_bits(header, FXT_EVENT_THREAD) == 0) copy_words(rewrite, 2); /* process and thread */
     rewrite->use.kind = TEXT_CATEGORY;
     rewrite->use.category = take_reference(rewrite, category, true);
-    clean |= placed(put_reference(rewrite, category, rewrite->use.category), FXT_EVENT_CATEGORY);
+    clean |= fxt_field(put_reference(rewrite, category, rewrite->use.category), FXT_EVENT_CATEGORY);
     rewrite->use.kind = TEXT_EVENT;
-    clean |= placed(rewrite_reference(rewrite, fxt_bits(header, FXT_EVENT_NAME), true), FXT_EVENT_NAME);
+    clean |= fxt_field(rewrite_reference(rewrite, fxt_bits(header, FXT_EVENT_NAME), true), FXT_EVENT_NAME);
     rewrite_arguments(rewrite, fxt_bits(header, FXT_EVENT_ARGS), true);
     bool number = type != FXT_EVENT_INSTANT && type != FXT_EVENT_DURATION_BEGIN && type != FXT_EVENT_DURATION_END;
     copy_words(rewrite, number); /* its end, or its id */
@@ -315,7 +307,7 @@ rewrite_object(struct rewrite *rewrite, uint64_t header)
     rewrite->use.kind = TEXT_OBJECT;
     uint64_t name = rewrite_reference(rewrite, fxt_bits(header, FXT_KERNEL_OBJECT_NAME), true);
     rewrite_arguments(rewrite, fxt_bits(header, FXT_KERNEL_OBJECT_ARGS), false);
-    return bits_of(header, FXT_KERNEL_OBJECT_TYPE) | placed(name, FXT_KERNEL_OBJECT_NAME) |
+    return bits_of(header, FXT_KERNEL_OBJECT_TYPE) | fxt_field(name, FXT_KERNEL_OBJECT_NAME) |
            bits_of(header, FXT_KERNEL_OBJECT_ARGS);
 }
 
@@ -441,7 +433,7 @@ rewrite_blob(struct rewrite *rewrite, uint64_t header)
 {
     rewrite->use.kind = TEXT_BLOB;
     uint64_t clean = bits_of(header, FXT_BLOB_TYPE);
-    clean |= placed(rewrite_reference(rewrite, fxt_bits(header, FXT_BLOB_NAME), false), FXT_BLOB_NAME);
+    clean |= fxt_field(rewrite_reference(rewrite, fxt_bits(header, FXT_BLOB_NAME), false), FXT_BLOB_NAME);
     size_t bytes = fxt_bits(header, FXT_BLOB_BYTES);
     rewrite->damaged |= fxt_bits(header, FXT_BLOB_TYPE) != FXT_BLOB_OF_PERFETTO ||
                         (size_t)(rewrite->end - rewrite->at) < bytes;
@@ -450,7 +442,7 @@ rewrite_blob(struct rewrite *rewrite, uint64_t header)
     bytes = (size_t)(end - rewrite->to);
     memset(end, 0, fxt_words(bytes) * FXT_WORD_BYTES - bytes);
     rewrite->to += fxt_words(bytes) * FXT_WORD_BYTES;
-    return clean | placed(bytes, FXT_BLOB_BYTES);
+    return clean | fxt_field(bytes, FXT_BLOB_BYTES);
 }
 
 bool
@@ -486,7 +478,7 @@ record_rewrite(struct record_rewriter *rewriter, const struct fxt_record *record
     write_definitions(rewriter, table, first, record->provider);
     *rewritten_out = *record;
     rewritten_out->words = (size_t)(rewrite.to - rewriter->room) / FXT_WORD_BYTES;
-    rewritten_out->header = bits_of(header, FXT_HEADER_TYPE) | placed(rewritten_out->words, FXT_HEADER_SIZE) | clean;
+    rewritten_out->header = bits_of(header, FXT_HEADER_TYPE) | fxt_field(rewritten_out->words, FXT_HEADER_SIZE) | clean;
     rewritten_out->bytes = rewriter->room;
     memcpy(rewriter->room, &rewritten_out->header, sizeof rewritten_out->header);
     return true;

@@ -4,7 +4,7 @@
 
 #include "base/map.h"
 #include "base/xalloc.h"
-#include "fxt/format.h"
+#include "vm_trace/schema/fxt.h"
 #include "fxt/ring_chunks.h"
 
 enum { RING_CHUNK_BYTES = INPUT_WINDOW_BYTES, RING_TRIES = 1000 };

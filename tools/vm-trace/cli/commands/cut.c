@@ -446,8 +446,7 @@ cut_blob(void *context, const struct fxt_blob *blob)
     if (used == 0) return;
     size_t payload_words = fxt_words(used);
     memset(to + used, 0, payload_words * FXT_WORD_BYTES - used);
-    words[0] = FXT_RECORD_BLOB | (uint64_t)(1 + payload_words) << 4 | (uint64_t)used << 32 |
-               (uint64_t)FXT_BLOB_OF_PERFETTO << 48;
+    words[0] = fxt_blob_header(used);
     struct fxt_record record = {.type = FXT_RECORD_BLOB, .header = words[0], .bytes = (const uint8_t *)words,
                                 .words = 1 + payload_words, .provider = blob->provider};
     record_copy_write(cut->copy, &record);
@@ -502,15 +501,21 @@ short_text(const char *text)
     return word;
 }
 
+static unsigned
+inline_ref(const char *text)
+{
+    return FXT_STRING_REF_INLINE | (unsigned)strlen(text);
+}
+
 /* Adds an argument with a name of up to 8 bytes and a text of up to 16. Returns the end. */
 static uint64_t *
 add_text(uint64_t *at, const char *name, const char *text)
 {
     enum { WORDS = 4 };
-    const uint64_t inline_ref = FXT_STRING_REF_INLINE;
     uint64_t value[2] = {0};
     memcpy(value, text, strlen(text));
-    at[0] = FXT_ARG_STRING | WORDS << 4 | (inline_ref | strlen(name)) << 16 | (inline_ref | strlen(text)) << 32;
+    at[0] = fxt_argument_header(FXT_ARG_STRING, WORDS, inline_ref(name)) |
+            fxt_field(inline_ref(text), FXT_ARG_VALUE_STRING);
     at[1] = short_text(name);
     at[2] = value[0];
     at[3] = value[1];
@@ -532,15 +537,16 @@ keep_part(struct cut *cut, const struct fxt_record *record)
     static uint64_t words[FXT_RECORD_MAX_WORDS + MARK_WORDS];
     const struct part *part = &cut->part;
     struct fxt_record kept = *record;
-    uint64_t header = record->header, args = header >> 20 & 0xf;
-    bool complete = (header >> 16 & 0xf) == FXT_EVENT_DURATION_COMPLETE;
+    uint64_t header = record->header, args = fxt_bits(header, FXT_EVENT_ARGS);
+    bool complete = fxt_bits(header, FXT_EVENT_TYPE) == FXT_EVENT_DURATION_COMPLETE;
     memcpy(words, record->bytes, record->words * FXT_WORD_BYTES);
     kept.bytes = (const uint8_t *)words;
     bool same_clock = words[1] == (uint64_t)part->ts_ns &&
                       (!complete || words[record->words - 1] == (uint64_t)part->end_ns);
     if (same_clock) {
-        size_t head = 2 + ((header >> 24 & 0xff) == 0 ? 2 : 0); /* then ids, unless it has the index of a thread */
-        head += inline_words(header >> 32 & 0xffff) + inline_words(header >> 48);
+        /* Ids follow, unless it has the index of a thread. */
+        size_t head = 2 + (fxt_bits(header, FXT_EVENT_THREAD) == 0 ? 2 : 0);
+        head += inline_words(fxt_bits(header, FXT_EVENT_CATEGORY)) + inline_words(fxt_bits(header, FXT_EVENT_NAME));
         if (part->bare) args = 0;
         uint64_t *at = words + (part->bare ? head : record->words - complete);
         bool room = at - words < FXT_RECORD_MAX_WORDS - MARK_WORDS - 1 && args + 2 <= FXT_ARGS_MAX;
@@ -550,7 +556,7 @@ keep_part(struct cut *cut, const struct fxt_record *record)
         if (room) args += (uint64_t)(part->began + part->ended);
         if (complete) *at++ = (uint64_t)part->to_ns;
         kept.words = complete || room ? (size_t)(at - words) : record->words;
-        words[0] = (header & ~(UINT64_C(0xfff) << 4) & ~(UINT64_C(0xf) << 20)) | (uint64_t)kept.words << 4 | args << 20;
+        words[0] = fxt_with_field(fxt_with_field(header, kept.words, FXT_HEADER_SIZE), args, FXT_EVENT_ARGS);
         kept.header = words[0];
     }
     record_copy_write(cut->copy, &kept);
@@ -560,7 +566,7 @@ keep_part(struct cut *cut, const struct fxt_record *record)
 static void
 write_states(struct cut *cut, uint32_t provider)
 {
-    enum { WORDS = 6, RUNNABLE = 1, BLOCKED = 3 };
+    enum { WORDS = 6 };
     if (map_get(&cut->states_written, provider) != MAP_NONE) return;
     map_set(&cut->states_written, provider, 1);
     for (uint32_t i = 0; i < cut->change_count; i++) {
@@ -568,9 +574,10 @@ write_states(struct cut *cut, uint32_t provider)
         enum sched_change change = state->change.change;
         if (state->provider != provider || change == SCHED_ENDS) continue;
         bool runs = change == SCHED_RUNS;
-        uint64_t out_state = runs ? 0 : change == SCHED_BLOCKS ? BLOCKED : RUNNABLE;
-        uint64_t words[WORDS] = {FXT_RECORD_SCHEDULING | WORDS << 4 | (uint64_t)(state->cpu & 0xff) << 16 |
-                                     out_state << 24 | (uint64_t)FXT_SCHED_LEGACY_SWITCH << 60,
+        uint64_t out_state = runs ? 0 : change == SCHED_BLOCKS ? FXT_THREAD_BLOCKED : FXT_THREAD_RUNNABLE;
+        uint64_t words[WORDS] = {fxt_header(FXT_RECORD_SCHEDULING, WORDS) |
+                                     fxt_field(state->cpu & 0xff, FXT_SCHED_LEGACY_CPU) |
+                                     fxt_field(out_state, FXT_SCHED_LEGACY_OUT_STATE),
                                  (uint64_t)cut->from_ns};
         words[runs ? 4 : 2] = state->change.pid;
         words[runs ? 5 : 3] = state->change.tid;
@@ -591,7 +598,6 @@ write_marks(struct cut *cut)
         {short_text("left_out"), cut->outside + cut->damaged},
     };
     enum { ARGS = sizeof args / sizeof *args, ARG_WORDS = 3 };
-    const uint64_t inline_ref = FXT_STRING_REF_INLINE;
     for (uint32_t i = 0; i < cut->recorder_count; i++) {
         const struct recorder *recorder = &cut->recorders[i];
         uint64_t words[INLINE_EVENT_WORDS + ARGS * ARG_WORDS];
@@ -600,7 +606,7 @@ write_marks(struct cut *cut)
             .pid = recorder->pid, .tid = recorder->tid, .category = text_of("trace"), .name = text_of("cut")};
         uint64_t *at = inline_event_begin(words, &event);
         for (size_t arg = 0; arg < ARGS; arg++, at += ARG_WORDS) {
-            at[0] = FXT_ARG_UINT64 | ARG_WORDS << 4 | (inline_ref | 8) << 16;
+            at[0] = fxt_argument_header(FXT_ARG_UINT64, ARG_WORDS, FXT_STRING_REF_INLINE | 8);
             at[1] = args[arg][0];
             at[2] = args[arg][1];
         }
