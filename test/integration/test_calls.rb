@@ -79,7 +79,7 @@ class TestCalls < Integration::Test
     owner = lambda { |klass| klass.singleton_class? ? "#{klass.inspect[/\A#<Class:(.*)>\z/m, 1]}." : "#{klass.name}#" };
     point = TracePoint.new(:call, :b_call, :c_call, :class) { |tp|
       next if tp.path != __FILE__ && tp.event != :c_call;
-      next if tp.event == :call && tp.method_id == :defined;
+      next if tp.event == :b_call && tp.method_id == :defined;
       key = tp.event == :c_call ? "#{owner.(tp.defined_class)}#{tp.callee_id}"
         : "#{tp.event == :b_call ? :block : tp.event}:#{tp.lineno}";
       counts[key] += 1 };

@@ -15,10 +15,10 @@ class TestCallsOfCRuby < Integration::Test
   TRACED_LIMIT = 4 * Integration::TIME_LIMIT
   ATTEMPTS = 3 # to record everything: a busy disk cannot keep up with millions of calls a second
 
-  # Counts calls by "kind:line" of what is written in the script, until everything else has ended. A method
-  # of define_method is a block to the trace.
+  # Counts calls by "kind:line" of what is written in the script, until everything else has ended. A
+  # method of define_method is a call, and right after it a block.
   JUDGE = <<~'RUBY'
-    script, counts, kinds = File.join(Dir.pwd, "script.rb"), Hash.new(0), {}
+    script, counts, kinds, defined_by_block = File.join(Dir.pwd, "script.rb"), Hash.new(0), {}, {}
     block = lambda do |tp|
       kinds.fetch([tp.defined_class, tp.method_id, tp.lineno]) do |key|
         iseq = RubyVM::InstructionSequence.of(tp.defined_class.instance_method(tp.method_id))
@@ -31,7 +31,8 @@ class TestCallsOfCRuby < Integration::Test
       next unless tp.path == script || tp.path == "script.rb"
       kind = { call: "call", b_call: "block", class: "class" }.fetch(tp.event)
       next if kind == "class" && tp.self.singleton_class?
-      next if kind == "call" && block.(tp)
+      next defined_by_block[Thread.current] = true if kind == "call" && block.(tp)
+      kind = "call" if kind == "block" && defined_by_block.delete(Thread.current)
       counts["#{kind}:#{tp.lineno}"] += 1
     end
     at_exit { point.disable; File.binwrite("counts.#{$$}", Marshal.dump(counts)) }

@@ -90,7 +90,6 @@ class TestLabels < Integration::Test
     nested_block: ["def foo = 2.times { 2.times { EXIT } }\n9.times { foo }", "block (2 levels) in Object#foo (script.rb:1)"],
     thrice_nested_block: ["def foo = 2.times { 2.times { 2.times { EXIT } } }\nfoo", "block (3 levels) in Object#foo (script.rb:1)"],
     block_in_a_singleton_method: ["class A; def self.foo = 9.times { EXIT }; end\nA.foo", "block in A.foo (script.rb:1)"],
-    block_in_define_method: ["class A; define_method(:foo) { 9.times { EXIT } }; end\nA.new.foo", nil],
     block_in_a_class_body: ["class A\n  9.times { EXIT }\nend", "block in <class:A> (script.rb:2)"],
     block_in_a_module_body: ["module M\n  9.times { EXIT }\nend", "block in <module:M> (script.rb:2)"],
     block_in_a_singleton_class: ["class A\n  class << self\n    9.times { EXIT }\n  end\nend", "block in singleton class (script.rb:3)"],
@@ -138,6 +137,33 @@ class TestLabels < Integration::Test
     define_method("test_#{name}_reads_as_in_a_backtrace") do
       assert_reads_as_backtrace(body, expected)
     end
+  end
+
+  # What a block defines has the method's name, as for TracePoint; a backtrace says in which code the block stands. Only
+  # where a JIT has compiled it for all of its methods and exits, it has that name, too.
+  def test_methods_that_one_block_defines_are_told_apart
+    result = run_ruby(<<~'RUBY', "--zjit", "--zjit-call-threshold=2", "--vm-trace=calls,samples:1ms", "--vm-trace-file=%p.fxt")
+      def spin(seconds)
+        from = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        nil while Process.clock_gettime(Process::CLOCK_MONOTONIC) - from < seconds
+      end
+      class A
+        %i[cheap costly].each { |name| define_method(name) { name == :costly ? 1.times { spin(0.1) } : 0 } }
+        define_singleton_method(:single) { 0 }
+      end
+      a = A.new
+      50.times { a.cheap }
+      A.single
+      a.costly
+    RUBY
+    assert_predicate result.status, :success?, result.err
+    calls = result.trace.in_category("call").map { |event| event["name"] }.grep(/\bA\b/).tally
+    assert_equal({ "A#cheap (script.rb:6)" => 50, "A#costly (script.rb:6)" => 1, "block in A#costly (script.rb:6)" => 1,
+                   "A.single (script.rb:7)" => 1 }, calls.reject { |name,| name.include?("<class:A>") })
+    spinning = result.trace.query(<<~'SQL').map(&:first)
+      SELECT DISTINCT name FROM stack_profile_frame WHERE name LIKE '%A#%' OR name LIKE '%<class:A>%'
+    SQL
+    assert_equal ["A#costly", "block in A#costly"], spinning.sort
   end
 
   def test_names_that_are_not_ascii_read_as_they_are

@@ -534,7 +534,7 @@ class TestSampler < Integration::Test
     found = samples(result.trace)
     in_after = found.select { |one| one.in?("Object#after") }
     # The first sample after it may have all the time in which there was none.
-    assert_operator in_after.size, :>, 50
+    assert_operator in_after.size, :>, 5
     assert_empty found.select { |one| one.frames.size < 2 && one.ns > 50 * MS }
   end
 

@@ -430,7 +430,7 @@ correct_pc(struct vm_trace_walk *walk, struct caller *caller, struct vm_trace_fr
     size_t index = (size_t)(frame - walk->frames) - 1;
     if (walk->changed > index) walk->changed = index;
     frame[-1].iseq = iseq;
-    frame[-1].pc = caller->pc + HOST_PC_EXACT;
+    frame[-1].pc = caller->pc + sizeof(VALUE); /* behind its first word: an exact one is an exit's */
     frame[-1].id = frame[-1].node = 0;
     return frame;
 }
@@ -953,10 +953,51 @@ method_owner(const rb_callable_method_entry_t *method)
     return copy_on_singleton ? owner : original;
 }
 
+/* The block that `define_method` made the method of; NULL: something else did. */
+static const rb_iseq_t *
+defined_by_block(const rb_callable_method_entry_t *method)
+{
+    if (!method || !method->def || method->def->type != VM_METHOD_TYPE_BMETHOD) return NULL;
+    int is_proc;
+    return rb_proc_get_iseq(method->def->body.bmethod.proc, &is_proc);
+}
+
+/* How many blocks a piece of code is inside of another one. */
+enum { NOT_INSIDE = -1 };
+
+static int
+levels_between(const rb_iseq_t *inner, const rb_iseq_t *outer)
+{
+    int levels = 0;
+    for (; inner && inner != outer; inner = ISEQ_BODY(inner)->parent_iseq) {
+        if (ISEQ_BODY(inner)->type == ISEQ_TYPE_BLOCK) levels++;
+    }
+    return inner ? levels : NOT_INSIDE;
+}
+
+static void
+add_levels(struct text *text, int levels)
+{
+    add_cstr(text, "block ");
+    if (levels > 1) {
+        add_cstr(text, "(");
+        add_number(text, levels);
+        add_cstr(text, " levels) ");
+    }
+    add_cstr(text, "in ");
+}
+
 /* As backtraces name the code of an ISEQ. */
 static void
-add_iseq_name(struct text *text, VALUE owner, const rb_iseq_t *iseq)
+add_iseq_name(struct text *text, VALUE owner, const rb_iseq_t *iseq, const rb_callable_method_entry_t *method)
 {
+    const rb_iseq_t *body_of_method = defined_by_block(method);
+    int levels = body_of_method ? levels_between(iseq, body_of_method) : NOT_INSIDE;
+    if (levels != NOT_INSIDE) {
+        if (levels > 0) add_levels(text, levels);
+        add_method_name(text, owner, host_id_text(method->def->original_id));
+        return;
+    }
     for (;;) {
         const struct rb_iseq_constant_body *body = ISEQ_BODY(iseq);
         switch (body->type) {
@@ -972,18 +1013,8 @@ add_iseq_name(struct text *text, VALUE owner, const rb_iseq_t *iseq)
           case ISEQ_TYPE_BLOCK:
           case ISEQ_TYPE_PLAIN: {
             if (!body->parent_iseq) break;
-            int levels = 0;
-            while (iseq != body->local_iseq) {
-                if (ISEQ_BODY(iseq)->type == ISEQ_TYPE_BLOCK) levels++;
-                iseq = ISEQ_BODY(iseq)->parent_iseq;
-            }
-            add_cstr(text, "block ");
-            if (levels > 1) {
-                add_cstr(text, "(");
-                add_number(text, levels);
-                add_cstr(text, " levels) ");
-            }
-            add_cstr(text, "in ");
+            add_levels(text, levels_between(iseq, body->local_iseq));
+            iseq = body->local_iseq;
             if (ISEQ_BODY(iseq)->type == ISEQ_TYPE_PLAIN) break; /* it is its own: end here */
             continue;
           }
@@ -1018,7 +1049,7 @@ add_call(struct text *text, VALUE owner, const rb_callable_method_entry_t *metho
     const struct rb_iseq_constant_body *body = ISEQ_BODY(iseq);
     if (body->type == ISEQ_TYPE_RESCUE) add_cstr(text, "rescue in ");
     else if (body->type == ISEQ_TYPE_ENSURE) add_cstr(text, "ensure in ");
-    add_iseq_name(text, owner, iseq);
+    add_iseq_name(text, owner, iseq, method);
     add_cstr(text, " (");
     add_string(text, rb_iseq_path(iseq));
     add_cstr(text, ":");
@@ -1044,7 +1075,8 @@ rb_vm_trace_host_label(const struct vm_trace_frame *frame, char *buffer, size_t 
         add_method_name(&text, owner, host_id_text(method->def->original_id));
     }
     else {
-        add_iseq_name(&text, owner, frame->iseq);
+        /* JITs compile a block once for all methods that it defines, so their exits have its own name. */
+        add_iseq_name(&text, owner, frame->iseq, frame->pc & HOST_PC_EXACT ? NULL : method);
     }
     add_cstr(&text, " (");
     if (frame->iseq) {
