@@ -121,11 +121,19 @@ add_pair(struct calls *calls, uint32_t caller, const struct call *callee)
     call_add_ns(&pair->own_ns, callee->own_ns);
 }
 
+static bool
+hidden_p(const struct calls *calls, uint32_t name)
+{
+    return calls->hidden != NULL && calls->hidden(calls->context, name);
+}
+
 static void
 on_callee(void *context, uint32_t track, struct call *caller, const struct call *callee)
 {
+    struct calls *calls = context;
     (void)track;
-    add_pair(context, caller->name, callee);
+    if (hidden_p(calls, callee->name)) call_add_ns(&caller->own_ns, callee->own_ns);
+    else if (!hidden_p(calls, caller->name)) add_pair(calls, caller->name, callee);
 }
 
 static void
@@ -133,6 +141,7 @@ on_returned(void *context, uint32_t track, struct call *call)
 {
     struct calls *calls = context;
     const uint32_t key[CALL_SUM_KEYS] = {track, call->name};
+    if (hidden_p(calls, call->name)) return;
     struct call_sum *sum = row_table_get(&calls->sums, key);
     if (sum == NULL) {
         calls->uncounted++;
@@ -154,9 +163,12 @@ on_late_callee(void *context, uint32_t track, struct call *caller, const struct 
 {
     struct calls *calls = context;
     const uint32_t key[CALL_SUM_KEYS] = {track, caller->name};
-    struct call_sum *sum = row_table_get(&calls->sums, key);
+    bool hidden = hidden_p(calls, callee->name), in_hidden = hidden_p(calls, caller->name);
+    struct call_sum *sum = in_hidden ? NULL : row_table_get(&calls->sums, key);
+    if (hidden) call_add_ns(&caller->own_ns, callee->own_ns);
     if (sum != NULL) call_add_ns(&sum->totals.own_ns, (int64_t)(0 - callee->total_ns));
-    add_pair(calls, caller->name, callee);
+    if (sum != NULL && hidden) call_add_ns(&sum->totals.own_ns, callee->own_ns);
+    if (!hidden && !in_hidden) add_pair(calls, caller->name, callee);
 }
 
 static void
@@ -165,7 +177,15 @@ on_outermost(void *context, uint32_t track, const struct call *call)
     struct calls *calls = context;
     struct call_thread *thread = row_table_get(&calls->threads, &track);
     if (thread != NULL) thread->recorded_ns += call->total_ns;
-    add_pair(calls, STRING_NONE, call);
+    if (!hidden_p(calls, call->name)) {
+        add_pair(calls, STRING_NONE, call);
+        return;
+    }
+    const uint32_t key[CALL_SUM_KEYS] = {track, calls->outside};
+    struct call_sum *sum = row_table_get(&calls->sums, key);
+    if (sum == NULL) return;
+    sum->file = calls->file;
+    call_add_ns(&sum->totals.own_ns, call->own_ns);
 }
 
 /* --- all ---------------------------------------------------------------------------------------------- */

@@ -80,6 +80,10 @@ struct calls {
     uint64_t uncounted; /* calls without a row, because there are too many methods or callers */
     void *context;
     bool (*wanted)(void *context, uint32_t name); /* as one of the slowest calls */
+    /* NULL, or a function of the caller: whether calls of a method do not count. What they took themselves is then
+     * own time of the call around them, or of `outside`, a name, if there is none. */
+    bool (*hidden)(void *context, uint32_t name);
+    uint32_t outside;
 };
 
 void calls_init(struct calls *calls, void *context, bool (*wanted)(void *context, uint32_t name));

@@ -20,6 +20,9 @@ struct frames {
     uint32_t left_out; /* frames beyond them, which the trace does not name */
 };
 
+/* In place of frames that the trace does not name. */
+#define FRAMES_LEFT_OUT "(more frames)"
+
 /* The text of an argument "10+": "34 more frames" if it is a number, which is written into the
  * buffer. Returns false if it is neither a string nor a number. */
 enum { REST_TEXT_BYTES = 40 };

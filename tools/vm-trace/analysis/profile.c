@@ -47,6 +47,7 @@ uint32_t
 profile_child(struct profile *profile, uint32_t parent, uint32_t text, bool reason)
 {
     uint64_t key = (uint64_t)parent << 32 | text | (reason ? REASON_BIT : 0);
+    if (!reason && profile->app_only != NULL && !frame_of_app(profile->app_only, text)) return parent;
     uint32_t node = map_get(&profile->node_of, key);
     if (node != MAP_NONE) return node;
     /* 48 bytes cover the entry in the map, whose arrays grow by doubling. */
@@ -59,6 +60,13 @@ profile_child(struct profile *profile, uint32_t parent, uint32_t text, bool reas
     profile->nodes[node] = (struct profile_node){.parent = parent, .text = text, .reason = reason};
     map_set(&profile->node_of, key, node);
     return node;
+}
+
+uint32_t
+profile_end_of(struct profile *profile, uint32_t node)
+{
+    bool none = node == 0 || profile->nodes[node].reason;
+    return none && profile->app_only != NULL ? profile_child(profile, node, profile->app_only->outside, false) : node;
 }
 
 static uint32_t
@@ -191,7 +199,7 @@ profile_event(void *context, const struct fxt_event *event)
     if (lost && event->category.id == STRING_TRACE && event->type == FXT_EVENT_INSTANT)
         lost_stacks_trace(&profile->lost, reader_pool(profile->reader), event);
     if (!wanted(profile->kind, event)) return;
-    uint32_t node = profile_stack(profile, thread_of(profile, event), event, 0);
+    uint32_t node = profile_end_of(profile, profile_stack(profile, thread_of(profile, event), event, 0));
     if (profile->with_reasons && profile->kind != PROFILE_PREEMPTED)
         node = profile_child(profile, node, event_reason(reader_pool(profile->reader), event), true);
     if (lost) lost_stacks_exit(&profile->lost, reader_pool(profile->reader), node, event);
@@ -213,7 +221,7 @@ add_lost_place(void *context, uint32_t location, uint32_t reason, uint64_t ns)
 {
     struct profile *profile = context;
     uint32_t none = pool_intern(reader_pool(profile->reader), PROFILE_NO_STACK, sizeof PROFILE_NO_STACK - 1);
-    uint32_t node = profile_child(profile, profile_child(profile, 0, none, true), location, false);
+    uint32_t node = profile_end_of(profile, profile_child(profile, profile_child(profile, 0, none, true), location, false));
     if (profile->with_reasons) node = profile_child(profile, node, reason, true);
     profile_add_many(profile, node, 0, ns);
 }

@@ -14,6 +14,7 @@
  * Memory grows with the number of distinct stacks, not of events, and is charged to the reader's
  * budget.
  */
+#include "analysis/frame_owner.h"
 #include "analysis/frames.h"
 #include "analysis/lost_stacks.h"
 #include "analysis/thread_table.h"
@@ -50,6 +51,7 @@ struct profile {
     struct reader *reader;
     enum profile_kind kind;
     bool with_reasons;
+    struct frame_owners *app_only; /* frames of others are left out; NULL: all are in */
     bool with_threads; /* each stack begins with its thread; false after profile_init */
     struct threads threads;
     struct profile_node *nodes;
@@ -92,13 +94,15 @@ profile_ends_at(const struct profile_node *node)
 uint32_t profile_child(struct profile *profile, uint32_t parent, uint32_t text, bool reason);
 uint32_t profile_thread(struct profile *profile, uint32_t name, uint32_t tid);
 uint32_t profile_stack(struct profile *profile, uint32_t root, const struct fxt_event *event, unsigned first);
+/* Where a stack ends: its node, or FRAME_OUTSIDE below it if all of its frames are left out. */
+uint32_t profile_end_of(struct profile *profile, uint32_t node);
 /* Adds an event with this weight. */
 void profile_add(struct profile *profile, uint32_t node, uint64_t weight);
 /* Adds several events with this sum of their weights. */
 void profile_add_many(struct profile *profile, uint32_t node, uint64_t events, uint64_t weight);
 
 /* The frame for those that a trace left out: outermost, and the same for all stacks. */
-#define PROFILE_LEFT_OUT "(more frames)"
+#define PROFILE_LEFT_OUT FRAMES_LEFT_OUT
 /* For the callers of what blocked, where the trace has none. */
 #define PROFILE_NO_STACK "(no stack)"
 

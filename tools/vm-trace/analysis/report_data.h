@@ -19,6 +19,7 @@
 #include "analysis/event_args.h"
 #include "analysis/execution.h"
 #include "analysis/exit_table.h"
+#include "analysis/frame_owner.h"
 #include "analysis/gc_pauses.h"
 #include "analysis/glob.h"
 #include "analysis/kernel_sums.h"
@@ -50,6 +51,7 @@ struct report_filter {
     const char *reason;         /* globs, or NULL */
     const char *method;
     const char *thread; /* a glob of the name, or a tid */
+    bool app_only; /* the innermost frame of the application counts, not the innermost one */
 };
 
 struct report_file {
@@ -179,6 +181,7 @@ struct report {
     struct pool *pool;
     struct report_filter filter;
     struct glob reason_glob, method_glob;
+    struct frame_owners owners;
     struct trace_filter choice; /* see report_choose */
     bool chooses;
 

@@ -251,12 +251,27 @@ add_time(struct report *report, uint32_t native, struct interval time, enum endp
 
 /* --- exits ------------------------------------------------------------------------------------- */
 
+/* The frame that counts: the innermost one, or that of the application. */
+static uint32_t
+counted_frame(struct report *report, const struct fxt_event *event)
+{
+    return report->filter.app_only ? event_app_frame(&report->owners, event)
+                                   : event_text(report->pool, event, STRING_FRAME_0);
+}
+
+/* The same outside of Ruby's own files. */
+static uint32_t
+counted_own_frame(struct report *report, const struct fxt_event *event)
+{
+    return report->filter.app_only ? event_app_frame(&report->owners, event) : event_own_frame(report->pool, event);
+}
+
 static void
 add_exit(struct report *report, const struct fxt_event *event, uint32_t native, struct report_thread *thread)
 {
     uint32_t process = report_piece(report, thread->process);
     uint64_t weight = event_uint(event, STRING_WEIGHT, 1);
-    uint32_t location = event_text(report->pool, event, STRING_FRAME_0);
+    uint32_t location = counted_frame(report, event);
     const struct exit_key key = exit_key(report->pool, event, process, event->category.id, location);
     uint32_t reason = key.words[2];
     bool fallback = event->category.id == STRING_FALLBACK;
@@ -504,7 +519,7 @@ add_blocked_stack(struct report *report, const struct duration_edge *begin, cons
         uint32_t none = pool_intern(report->pool, PROFILE_NO_STACK, sizeof PROFILE_NO_STACK - 1);
         node = profile_child(profile, root_of(report, begin->row), none, true);
     }
-    node = profile_child(profile, node, begin->stack, false);
+    node = profile_end_of(profile, profile_child(profile, node, begin->stack, false));
     profile_add(profile, node, ns);
     if (report->blocked_added != NULL) report->blocked_added(report->blocked_context, node, begin->ts_ns, time);
 }
@@ -530,7 +545,7 @@ add_blocked(struct report *report, const struct duration_edge *begin, const stru
 static void
 add_preempted(struct report *report, const struct fxt_event *event, uint32_t thread)
 {
-    const uint32_t key[REPORT_PREEMPTED_KEYS] = {thread, event_own_frame(report->pool, event)};
+    const uint32_t key[REPORT_PREEMPTED_KEYS] = {thread, counted_own_frame(report, event)};
     struct report_preempted *preempted = row_table_get(&report->preempted, key);
     if (preempted != NULL) preempted->count++;
     else report->uncounted++;
@@ -552,7 +567,7 @@ add_allocation(struct report *report, const struct fxt_event *event, uint32_t pr
         .file = report->file_count - 1,
         .sample = event_uint(event, STRING_SAMPLE, UINT64_MAX),
         .class_name = event_reason(report->pool, event),
-        .frame = event_own_frame(report->pool, event),
+        .frame = counted_own_frame(report, event),
         .size_bytes = event_uint(event, STRING_SIZE, 0),
         .weight_bytes = event_uint(event, STRING_WEIGHT, 0),
         .untracked = event_uint(event, STRING_UNTRACKED, 0) != 0,
@@ -566,6 +581,13 @@ call_wanted(void *context, uint32_t name)
 {
     struct report *report = context;
     return glob_matches(&report->method_glob, report->pool, name);
+}
+
+static bool
+call_hidden(void *context, uint32_t name)
+{
+    struct report *report = context;
+    return !frame_of_app(&report->owners, name);
 }
 
 static void
@@ -907,7 +929,8 @@ report_new(size_t memory_bytes, const struct report_filter *filter)
     report->reason_glob = (struct glob){.pattern = filter->reason, .matches = reason_matches};
     report->method_glob = (struct glob){.pattern = filter->method, .matches = label_matches};
     report->windowed = filter->since_ns != INT64_MIN || filter->until_ns != INT64_MAX;
-    report->times_only = report->windowed || filter->thread != NULL;
+    report->times_only = report->windowed || filter->thread != NULL || filter->app_only;
+    frame_owners_init(&report->owners, report->pool);
     report->exits_only = filter->reason != NULL || filter->method != NULL;
     report->first_ns = INT64_MAX;
     report->last_ns = INT64_MIN;
@@ -932,6 +955,11 @@ report_new(size_t memory_bytes, const struct report_filter *filter)
     calls_init(&report->calls, report, call_wanted);
     kernel_sums_init(&report->kernel);
     init_samples(report);
+    if (filter->app_only) {
+        report->calls.hidden = call_hidden;
+        report->calls.outside = report->owners.outside;
+        report->samples.profile.app_only = &report->owners;
+    }
     compilations_init(&report->compilations);
     struct row_table *tables[] = {&report->invalidations, &report->durations};
     for (unsigned i = 0; i < 2; i++)
@@ -951,6 +979,7 @@ void
 report_free(struct report *report)
 {
     trace_filter_free(&report->choice);
+    frame_owners_free(&report->owners);
     struct row_table *tables[] = {&report->invalidations, &report->durations};
     for (unsigned i = 0; i < 2; i++) {
         for (uint32_t row = 0; row < tables[i]->count; row++) {
@@ -1114,6 +1143,7 @@ report_timed(const struct report *report)
 bool
 report_iseq_wanted(struct report *report, uint32_t iseq)
 {
+    if (report->filter.app_only && !frame_of_app(&report->owners, iseq)) return false;
     return report->filter.reason == NULL && glob_matches(&report->method_glob, report->pool, iseq);
 }
 

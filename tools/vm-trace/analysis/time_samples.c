@@ -186,6 +186,7 @@ on_sample(void *context, const struct packet_sample *packet)
         samples->unknown++;
         return;
     }
+    sample.node = profile_end_of(profile, sample.node);
     uint32_t end = sample.node;
     if (profile->with_reasons) end = profile_child(profile, end, samples->states[sample.state], true);
     profile_add(profile, end, sample.ns);

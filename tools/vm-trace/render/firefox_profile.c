@@ -463,7 +463,7 @@ sort_samples(struct firefox_thread *thread)
 
 struct firefox_profile *
 firefox_profile_new(size_t memory_bytes, const struct trace_choice *choice, enum firefox_samples samples,
-                    bool with_reasons)
+                    bool with_reasons, bool app_only)
 {
     struct firefox_profile *firefox = xcalloc(1, sizeof *firefox);
     struct reader *reader = reader_new(memory_bytes);
@@ -482,6 +482,8 @@ firefox_profile_new(size_t memory_bytes, const struct trace_choice *choice, enum
     row_table_init(&firefox->schemas, sizeof(struct firefox_schema), 1, FIREFOX_SCHEMAS_MAX);
     row_table_init(&firefox->fields, sizeof(struct firefox_field), 2, FIREFOX_FIELDS_MAX);
     profile_init(&firefox->profile, reader, PROFILE_SAMPLES, false);
+    frame_owners_init(&firefox->owners, firefox->pool);
+    if (app_only) firefox->stacks.app_only = firefox->profile.app_only = &firefox->owners;
     time_samples_init(&firefox->time_samples, reader, &firefox->profile);
     trace_filter_init(&firefox->filter, choice, reader);
     trace_filter_samples(&firefox->filter, &firefox->time_samples);
@@ -503,6 +505,7 @@ firefox_profile_free(struct firefox_profile *firefox)
         free(firefox->threads[i].samples);
     }
     free(firefox->threads);
+    frame_owners_free(&firefox->owners);
     fclose(firefox->args);
     free(firefox->args_text);
     row_table_free(&firefox->schemas);

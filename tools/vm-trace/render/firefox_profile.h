@@ -67,6 +67,7 @@ struct firefox_profile {
     struct budget *budget;
     enum firefox_samples wanted;
     bool with_reasons;
+    struct frame_owners owners;
     bool states; /* the trace has states of threads */
     bool samples_time; /* once finished: samples are weighted by time */
     struct profile profile; /* stacks of samples of time */
@@ -91,7 +92,7 @@ struct firefox_profile {
 };
 
 struct firefox_profile *firefox_profile_new(size_t memory_bytes, const struct trace_choice *choice,
-                                            enum firefox_samples samples, bool with_reasons);
+                                            enum firefox_samples samples, bool with_reasons, bool app_only);
 void firefox_profile_free(struct firefox_profile *firefox);
 /* Reads a file and prints its faults. */
 enum status firefox_profile_read(struct firefox_profile *firefox, const char *file, uint64_t max_faults);

@@ -81,6 +81,8 @@ stack_of_frame(struct firefox_stacks *stacks, uint32_t caller, uint32_t frame)
 uint32_t
 firefox_stack(struct firefox_stacks *stacks, uint32_t caller, uint32_t text, enum firefox_category category)
 {
+    bool frame = category == FIREFOX_INHERIT; /* else another text */
+    if (frame && stacks->app_only != NULL && !frame_of_app(stacks->app_only, text)) return caller;
     return stack_of_frame(stacks, caller, frame_of(stacks, text, category));
 }
 
@@ -130,7 +132,7 @@ stack_of_rest(struct firefox_stacks *stacks, uint32_t caller, struct fxt_string 
         for (uint32_t run = rest->list[first].run; run-- > 0;)
             stack = firefox_stack(stacks, stack, rest->list[first].label, FIREFOX_INHERIT);
     }
-    remember(stacks, &stacks->stack_of_rest, key, stack);
+    if (stack != FIREFOX_NO_STACK) remember(stacks, &stacks->stack_of_rest, key, stack);
     return stack;
 }
 

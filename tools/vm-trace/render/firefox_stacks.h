@@ -7,6 +7,7 @@
  */
 #include <stdio.h>
 
+#include "analysis/frame_owner.h"
 #include "analysis/frames.h"
 #include "base/json.h"
 #include "base/map.h"
@@ -60,6 +61,7 @@ struct firefox_stack {
 struct firefox_stacks {
     struct pool *pool;
     struct budget *budget;
+    struct frame_owners *app_only; /* frames of others are left out; NULL: all are in */
     struct row_table strings, sources, funcs, frames, stacks;
     struct map stack_of_rest, stack_below; /* stacks by a caller and another text or stack */
     struct frames rest;

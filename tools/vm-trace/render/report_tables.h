@@ -21,6 +21,8 @@ void report_syscall_tables(struct report *report, struct document *document, uin
 void report_cpu_tables(struct report *report, struct document *document, uint64_t top);
 /* Likewise, all about requests and jobs (--endpoints): the report has `endpoints`. */
 void report_endpoint_tables(struct report *report, struct document *document, uint64_t top);
+/* Likewise, all by gem (--group=gem). */
+void report_gem_tables(struct report *report, struct document *document, uint64_t top);
 /* Instead, the few that people look at first (vm-trace record). */
 void report_top(struct report *report, struct document *document, uint64_t top);
 /* The contents of the files: providers and their chunks. */

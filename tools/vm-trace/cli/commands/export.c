@@ -33,7 +33,7 @@ static enum format format;
 static enum profile_kind kind;
 static bool kind_given;
 static const char *out_path;
-static bool without_reasons, with_threads, by_events, by_lost;
+static bool without_reasons, with_threads, by_events, by_lost, app_only;
 static bool by_minute;
 static struct tables_options tables;
 static struct trace_choice choice = TRACE_CHOICE_ALL;
@@ -109,6 +109,7 @@ write_profile(const struct profile *profile, FILE *out, const char *name)
 struct stack_export {
     struct profile profile;
     struct trace_filter filter;
+    struct frame_owners owners;
     struct call_stacks calls;    /* callers are known only after their callees */
     struct time_samples samples;
 };
@@ -151,6 +152,8 @@ export_stacks(const struct options *options, FILE *out, int file_count, char **f
     struct stack_export export;
     profile_init(&export.profile, reader, kind, !without_reasons);
     export.profile.with_threads = with_threads;
+    frame_owners_init(&export.owners, reader_pool(reader));
+    if (app_only) export.profile.app_only = &export.owners;
     call_stacks_init(&export.calls, &export.profile, NULL);
     time_samples_init(&export.samples, reader, &export.profile);
     trace_filter_init(&export.filter, &choice, reader);
@@ -167,6 +170,7 @@ export_stacks(const struct options *options, FILE *out, int file_count, char **f
     time_samples_free(&export.samples);
     call_stacks_free(&export.calls);
     profile_free(&export.profile);
+    frame_owners_free(&export.owners);
     reader_free(reader);
     return status;
 }
@@ -182,6 +186,7 @@ export_blocked(const struct options *options, FILE *out, int file_count, char **
     struct profile profile;
     profile_init(&profile, report->reader, kind, !without_reasons);
     profile.with_threads = with_threads;
+    if (app_only) profile.app_only = &report->owners;
     report->blocked_stacks = &profile;
     enum status status = report_read_all(report, options->max_faults, file_count, files);
     profile.first_ns = report->first_ns;
@@ -261,14 +266,14 @@ run_minutes(const struct options *options, int file_count, char **files)
 static bool
 useless_options(void)
 {
-    static const char of_stacks[] = "kind weight threads no-reason";
+    static const char of_stacks[] = "kind weight threads no-reason app-only";
     bool sqlite = option_given("sqlite");
     char with_format[64], with_kind[64];
     snprintf(with_format, sizeof with_format, "has no effect with %s%s", sqlite ? "--" : "--format=",
              format_names[format]);
     snprintf(with_kind, sizeof with_kind, "has no effect with --kind=%s", profile_names[kind].kind);
     if (tables.folder != NULL)
-        return options_refused("format output sqlite by kind weight threads no-reason", "has no effect with --tables");
+        return options_refused("format output sqlite by kind weight threads no-reason app-only", "has no effect with --tables");
     if (options_refused("table-format with-arguments with-command", "is for --tables")) return true;
     if (sqlite && options_refused("format output by", "has no effect with --sqlite")) return true;
     if (by_minute) return options_refused(of_stacks, "has no effect with --by=minute");
@@ -316,7 +321,7 @@ run(const struct options *options, int file_count, char **files)
       case FORMAT_CHROME: status = export_chrome(options, output.file, file_count, files); break;
       case FORMAT_FIREFOX:
         status = export_firefox(output.file, options->memory_bytes, &choice, options->max_faults, firefox_samples(),
-                                !without_reasons, file_count, files);
+                                !without_reasons, app_only, file_count, files);
         break;
       default:
         status = (kind == PROFILE_BLOCKED ? export_blocked : export_stacks)(options, output.file, file_count, files);
@@ -348,6 +353,7 @@ static const struct cli_option export_options[] = {
     CLI_OPTION("threads", NULL, "begin each stack with the name of its thread", NULL, &with_threads),
     CLI_OPTION("no-reason", NULL, "end stacks with the innermost frame, not with the reason, the\n"
                "allocated class or the state", NULL, &without_reasons),
+    CLI_OPTION("app-only", NULL, "leave out the frames of gems, of the standard library and of Ruby", NULL, &app_only),
     OPTION_MAX_FAULTS,
     OPTION_MEMORY,
     {0},

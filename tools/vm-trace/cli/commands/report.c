@@ -12,7 +12,14 @@
 static struct report_filter filter = {.since_ns = INT64_MIN, .until_ns = INT64_MAX};
 static enum document_format format = FORMAT_TEXT;
 static const char *table;
-static bool advice, samples, calls, syscalls, sched, by_endpoint;
+static bool advice, samples, calls, syscalls, sched, by_endpoint, by_gem;
+
+static bool
+take_group(const struct cli_option *option, const char *text)
+{
+    by_gem = strcmp(text, "gem") == 0;
+    return by_gem || option_wrong(option, "gem", text);
+}
 
 /* All that is recorded, or all about what the options choose. */
 static void
@@ -23,7 +30,8 @@ add_tables(struct report *report, struct document *document, uint64_t top)
     if (syscalls) report_syscall_tables(report, document, top);
     if (sched) report_cpu_tables(report, document, top);
     if (by_endpoint) report_endpoint_tables(report, document, top);
-    if (!samples && !calls && !syscalls && !sched && !by_endpoint) report_tables(report, document, top);
+    if (by_gem) report_gem_tables(report, document, top);
+    if (!samples && !calls && !syscalls && !sched && !by_endpoint && !by_gem) report_tables(report, document, top);
 }
 
 static bool
@@ -94,6 +102,9 @@ static const struct cli_option report_options[] = {
     CLI_OPTION("syscalls", NULL, "all about system calls instead: by name, method, thread and error", NULL,
                &syscalls),
     CLI_OPTION("sched", NULL, "all about CPUs instead: times on them, waits for them, who had them", NULL, &sched),
+    CLI_OPTION("group", "gem", "instead: exits, time and allocations by gem, or the application", take_group, NULL),
+    CLI_OPTION("app-only", NULL, "count what gems and Ruby do as done by the application's line that\n"
+               "called them", NULL, &filter.app_only),
     CLI_OPTION("endpoints", NULL, "all about requests and jobs instead: times by endpoint, the slowest", NULL,
                &by_endpoint),
     OPTION_FORMAT(format, table),
@@ -143,6 +154,15 @@ const struct command command_report = {
         "how long their threads ran, collected garbage, waited for the GVL and were blocked\n"
         "meanwhile; their exits, the time that these lost, and the sampled bytes of allocations;\n"
         "and the slowest one of each, with a command that shows it. The files are read twice.\n"
+        "\n"
+        "With --group=gem, instead of these: exits, lost time, calls, samples and allocations by\n"
+        "the gem whose code the innermost frame is: of .../gems/rack-3.1.8/ that is rack, of\n"
+        ".../lib/ruby/4.0.0/json/ it is json (stdlib), of Ruby's own code, and of calls of methods\n"
+        "in C, it is ruby, and all other code is that of the (application).\n"
+        "\n"
+        "With --app-only, exits, calls, samples, ends of time slices and allocations count for the\n"
+        "innermost frame of the application's own code; other frames are left out. What has no\n"
+        "such frame is (outside of the application). Each event counts with its weight then.\n"
         "\n"
         "If exits were sampled, the counts are the exact hits of the sites. Where the trace lacks\n"
         "these, or a filter asks for what sites do not record (time, thread), each event counts\n"
