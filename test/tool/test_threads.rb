@@ -6,6 +6,37 @@ require_relative "tool_helper"
 class TestThreads < Minitest::Test
   include ToolHelper
 
+  # Three of a pool, one more with digits that another process has, and threads without a name of their own.
+  def pool
+    ThreadsTrace.new do |t|
+      names = ["puma srv tp 001", "puma srv tp 002", "puma srv tp 010", "Thread app.rb:3", "Thread app.rb:12", "worker-1"]
+      names.each_with_index { |name, i| t.thread(name, 50 + i) }
+      names.each_with_index do |name, i|
+        t.runs(name, 10 * i + 1)
+        t.blocks(name, "Mutex#lock (a.rb:1)", 10 * i + 2, 10 * i + 3 + i, 10 * i + 5 + i)
+        t.leaves(name, 10 * i + 9, ThreadsTrace::DEAD)
+      end
+    end.build
+  end
+
+  def test_a_pool_of_threads_is_one_row
+    with_file(pool) do |path|
+      text = tool("report", path).out
+      states = text[/^Where the time of 6 threads went.*?\n\n/m]
+      assert_equal ["puma srv tp N (3 threads)", "Thread app.rb:3", "Thread app.rb:12", "worker-1"].sort,
+                   states.lines.drop(2).map { |line| line[/(?:puma|Thread|worker).*/] }.compact.sort
+      # Each lives 8 ms and waits 2; the three are blocked for 1, 2 and 3 ms.
+      assert_match(/^ +24\.00 ms +6\.00 ms +25\.0% +6\.00 ms +25\.0% .* puma srv tp N \(3 threads\)$/, states)
+      each = tool("report", "--each-thread", path).out
+      assert_equal %w[001 002 010], each[/^Where the time of 6.*?\n\n/m].scan(/puma srv tp (\d+)$/).flatten.sort
+      json = JSON.parse(tool("report", "--format=json", path).out)["thread_states"]["rows"]
+      assert_equal 6, json.size
+      top = tool("report", "--top=2", path).out[/^Where the time of 6.*?\n\n/m]
+      assert_match(/tp N \(3 threads\)$/, top)
+      assert_match(/in 2 more$/, top)
+    end
+  end
+
   R, S, DEAD = ThreadsTrace::RUNNABLE, ThreadsTrace::BLOCKED, ThreadsTrace::DEAD
   MS = 1_000_000
 

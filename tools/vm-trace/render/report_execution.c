@@ -201,7 +201,7 @@ view_add_execution(const struct view *view)
 {
     if (view->report->execution.threads.count == 0 || view->report->exits_only) return;
     add_states(view);
-    add_threads(view);
+    view_thread_pools(view, add_threads, "lost_ns", "running_ns");
 }
 
 /* --- hot but interpreted -------------------------------------------------------------------------- */

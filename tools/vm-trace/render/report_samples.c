@@ -207,7 +207,7 @@ view_add_samples(const struct view *view)
 {
     struct report_samples *samples = &view->report->samples;
     if (samples->threads.count == 0) return;
-    add_threads(view);
+    view_thread_pools(view, add_threads, "time_ns", "time_ns");
     struct row_table methods = sample_sums(&samples->all, false);
     add_places(view, &methods, &ran_by_method);
     add_places(view, &methods, &waited_by_method);
@@ -222,7 +222,7 @@ report_sample_tables(struct report *report, struct document *document, uint64_t 
         document_line(document, "samples", view_nothing(&view, REPORT_SAMPLES));
         return;
     }
-    add_threads(&view);
+    view_thread_pools(&view, add_threads, "time_ns", "time_ns");
     struct row_table methods = sample_sums(&report->samples.all, false);
     struct row_table lines = sample_sums(&report->samples.all, true);
     add_places(&view, &methods, &ran_by_method);

@@ -477,7 +477,7 @@ report_tables(struct report *report, struct document *document, uint64_t top)
     view_add_syscalls(&view);
     view_add_gc(&view);
     view_add_allocations(&view);
-    add_threads(&view);
+    view_thread_pools(&view, add_threads, "count", NULL);
 }
 
 void

@@ -420,8 +420,8 @@ void
 view_add_thread_states(const struct view *view)
 {
     if (view->report->states.cpus.count + view->report->blocked.count == 0) return; /* not recorded */
-    add_states(view);
-    add_holders(view);
+    view_thread_pools(view, add_states, "waiting_ns", "life_ns");
+    view_thread_pools(view, add_holders, "others_ns", NULL);
     add_preempted(view);
     add_blocked(view);
 }

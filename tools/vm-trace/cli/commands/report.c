@@ -12,7 +12,7 @@
 static struct report_filter filter = {.since_ns = INT64_MIN, .until_ns = INT64_MAX};
 static enum document_format format = FORMAT_TEXT;
 static const char *table;
-static bool advice, samples, calls, syscalls, sched, by_endpoint, by_gem;
+static bool advice, samples, calls, syscalls, sched, by_endpoint, by_gem, each_thread;
 
 static bool
 take_group(const struct cli_option *option, const char *text)
@@ -69,6 +69,7 @@ run(const struct options *options, int file_count, char **files)
     struct report *first = by_endpoint ? find_endpoints(&endpoints, options, file_count, files) : NULL;
     struct report *report = report_new(options->memory_bytes, &filter);
     if (by_endpoint) report->endpoints = &endpoints;
+    report->each_thread = each_thread;
     enum status status = report_read_all(report, options->max_faults, file_count, files);
     if (report_readable(report)) {
         struct document document = {0};
@@ -105,6 +106,7 @@ static const struct cli_option report_options[] = {
     CLI_OPTION("group", "gem", "instead: exits, time and allocations by gem, or the application", take_group, NULL),
     CLI_OPTION("app-only", NULL, "count what gems and Ruby do as done by the application's line that\n"
                "called them", NULL, &filter.app_only),
+    CLI_OPTION("each-thread", NULL, "a row for each thread of a pool, such as those of Puma", NULL, &each_thread),
     CLI_OPTION("endpoints", NULL, "all about requests and jobs instead: times by endpoint, the slowest", NULL,
                &by_endpoint),
     OPTION_FORMAT(format, table),
@@ -163,6 +165,10 @@ const struct command command_report = {
         "With --app-only, exits, calls, samples, ends of time slices and allocations count for the\n"
         "innermost frame of the application's own code; other frames are left out. What has no\n"
         "such frame is (outside of the application). Each event counts with its weight then.\n"
+        "\n"
+        "Threads of a process whose names differ only in digits (puma srv tp 001, ...) are a pool:\n"
+        "tables of threads have one row for it, with their number. Those of what threads blocked\n"
+        "in, of calls and of the kernel, JSON and CSV have each thread.\n"
         "\n"
         "If exits were sampled, the counts are the exact hits of the sites. Where the trace lacks\n"
         "these, or a filter asks for what sites do not record (time, thread), each event counts\n"
