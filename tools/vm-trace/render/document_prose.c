@@ -2,21 +2,28 @@
  *
  * Each row is a heading, the first column, and a paragraph for each further cell that is present.
  * Columns are texts and counts. The texts are the tool's own, with code between backticks; a text
- * with line ends is a program and keeps its lines.
+ * with line ends is a program and keeps its lines. Only the first column and `place` are the trace's.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/escape.h"
+#include "base/xalloc.h"
 #include "render/display.h"
 #include "render/document.h"
 
 enum { INDENT = 2, LABEL_WIDTH = 10, PAGE_LEAST = 40 };
 
-static const char *
-cell_words(const struct column *column, const struct cell *cell, char number[NUMBER_TEXT])
+/* The caller frees it. */
+static char *
+cell_words(const struct column *column, const struct cell *cell)
 {
-    return column->kind == COLUMN_TEXT ? cell->text.ptr : with_commas(number, cell->number);
+    char number[NUMBER_TEXT];
+    const char *text = column->kind == COLUMN_TEXT ? cell->text.ptr : with_commas(number, cell->number);
+    size_t size = 4 * strlen(text) + 8; /* a byte becomes at most four */
+    char *words = xcalloc(size, 1);
+    if (strcmp(column->id, "place") == 0) return escape_into(words, size, text_of(text));
+    return memcpy(words, text, strlen(text));
 }
 
 /* The length of a word; code between backticks is one word. */
@@ -82,9 +89,10 @@ document_prose_text(FILE *out, const struct table *table)
         print_escaped(out, cells[0].text);
         fprintf(out, "%s\n", style(out, STYLE_PLAIN));
         for (unsigned i = 1; i < table->column_count; i++) {
-            char number[NUMBER_TEXT];
             if (!cells[i].present || table->columns[i].title == NULL) continue;
-            print_paragraph(out, table->columns[i].title, cell_words(&table->columns[i], &cells[i], number), page);
+            char *words = cell_words(&table->columns[i], &cells[i]);
+            print_paragraph(out, table->columns[i].title, words, page);
+            free(words);
         }
     }
 }
@@ -98,11 +106,11 @@ document_prose_markdown(FILE *out, const struct table *table)
         print_escaped(out, cells[0].text);
         fputs("`\n\n", out);
         for (unsigned i = 1; i < table->column_count; i++) {
-            char number[NUMBER_TEXT];
             if (!cells[i].present || table->columns[i].title == NULL) continue;
-            const char *words = cell_words(&table->columns[i], &cells[i], number);
+            char *words = cell_words(&table->columns[i], &cells[i]);
             if (strchr(words, '\n') != NULL) fprintf(out, "\n```ruby\n%s```\n", words);
             else fprintf(out, "- **%s**: %s\n", table->columns[i].title, words);
+            free(words);
         }
     }
 }
