@@ -66,6 +66,21 @@ class TestPresets < Integration::Test
     end
   end
 
+  # On most machines only root may see system calls, and no container.
+  def test_what_full_lacks_is_said
+    result = run_ruby("p 1", "--vm-trace=full", "--vm-trace-file=%p.fxt")
+    lacks = %w[sched syscalls] - result.trace.settings["flags"].split
+    skip "the kernel lets us record everything" if lacks.empty?
+    said = result.err.scan(/^vm_trace: the trace has no (\w+): (\S.*)$/)
+    assert_equal lacks, said.map(&:first), result.err
+    assert_equal said.map { |stream, why| "#{stream}: #{why}" }.join("; "), result.trace.settings["left_out"]
+    info = IO.popen([Trace::TOOL, "info", result.trace.path], &:read)
+    assert_match(/^  left_out +#{Regexp.escape(said.first.join(": "))}/, info)
+    started = run_ruby('RubyVM::Trace.start(preset: :full, file: "a.fxt"); RubyVM::Trace.stop')
+    assert_equal result.trace.settings["left_out"], started.trace.settings["left_out"]
+    refute run_ruby("p 1", "--vm-trace=default", "--vm-trace-file=%p.fxt").trace.settings.key?("left_out")
+  end
+
   def test_only_a_preset_waits_where_the_program_starts_a_trace
     result = run_ruby(<<~'RUBY')
       begin; RubyVM::Trace.start(states: true, file: "no.fxt"); rescue => error; puts error.message; end

@@ -112,6 +112,11 @@ rb_vm_trace_write_settings(struct rb_vm_trace_ractor *ractor, struct rb_executio
     /* An event has a limited number of arguments: with all others set, there is no room for this one. */
     if (session.memory.window_ns && event.arguments < FXT_ARGS_MAX)
         event_uint32(&event, STRING_SECONDS, (uint32_t)(session.memory.window_ns / 1000000000));
+    if (session.left_out[0] && event.arguments < FXT_ARGS_MAX) { /* nor for this one */
+        struct vm_trace_slot name;
+        if (!rb_vm_trace_writer_define(event.writer, &name, "left_out", 8)) return false;
+        if (!event_text(&event, (enum known_string)name.index, session.left_out, strlen(session.left_out))) return false;
+    }
     return event_end(&event, FXT_EVENT_INSTANT, STRING_TRACE, STRING_SETTINGS);
 }
 

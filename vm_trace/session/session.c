@@ -266,6 +266,19 @@ why_stream_refused(const struct rb_vm_trace_stream *stream, const struct vm_trac
     return stream->refuse && wanted->rate ? stream->refuse(wanted->rate, wanted->only) : NULL;
 }
 
+/*
+ * Have the settings say that the trace lacks a stream of a preset. Not one of compiled code: nobody takes
+ * it for granted that there are fallbacks. Returns whether it does.
+ */
+static bool
+note_left_out(const struct rb_vm_trace_stream *stream, const char *why)
+{
+    size_t at = strlen(session.left_out);
+    if (!stream->without_jit) return false;
+    snprintf(session.left_out + at, sizeof(session.left_out) - at, "%s%s: %s", at ? "; " : "", stream->name, why);
+    return true;
+}
+
 /* What --vm-trace requests of a stream; one that can't be recorded is left out, with a line on stderr. */
 static struct vm_trace_stream_request
 vm_request(size_t i)
@@ -275,6 +288,7 @@ vm_request(size_t i)
     const char *why = why_stream_refused(stream, &wanted);
     if (why) {
         if (!wanted.by_preset) rb_vm_trace_warn("no %s are traced: %s", stream->name, why);
+        else if (note_left_out(stream, why)) rb_vm_trace_warn("the trace has no %s: %s", stream->name, why);
         wanted.rate = 0;
     }
     return wanted;
@@ -284,6 +298,7 @@ vm_request(size_t i)
 static void
 add_vm_requests(struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS])
 {
+    session.left_out[0] = '\0';
     for (size_t i = 0; rb_vm_trace_streams[i]; i++) {
         if (!requests[i].rate) requests[i] = vm_request(i);
         requests[i].samples |= session.vm_options.requests[i].samples;
@@ -404,10 +419,14 @@ static void
 leave_out_of_presets(const struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS],
                      struct vm_trace_stream_request able_out[VM_TRACE_MAX_STREAMS])
 {
+    session.left_out[0] = '\0';
     for (size_t i = 0; rb_vm_trace_streams[i]; i++) {
         const struct rb_vm_trace_stream *stream = rb_vm_trace_streams[i];
+        const char *why = requests[i].by_preset ? why_stream_refused(stream, &requests[i]) : NULL;
         able_out[i] = requests[i];
-        if (requests[i].by_preset && why_stream_refused(stream, &requests[i])) able_out[i].rate = 0;
+        if (!why) continue;
+        able_out[i].rate = 0;
+        note_left_out(stream, why);
     }
 }
 
@@ -495,6 +514,7 @@ take_requests(struct vm_trace_stream_request requests[VM_TRACE_MAX_STREAMS])
     bool any = false;
     char waiting[128] = "";
     size_t at = 0;
+    session.left_out[0] = '\0';
     rb_vm_trace_request_along(session.vm_options.requests);
     for (size_t i = 0; rb_vm_trace_streams[i]; i++) {
         const struct rb_vm_trace_stream *stream = rb_vm_trace_streams[i];

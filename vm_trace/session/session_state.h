@@ -55,6 +55,7 @@ extern struct vm_trace_session {
     uint64_t min_free_bytes;     /* stays free on the disk of what is written (chunk_file.h); of the trace that is on or comes next */
     char *path_pattern;          /* own copy; NULL: the default */
     char *path;                  /* of the file at hand; where memory is recorded into, of the first that it is saved to */
+    char left_out[512];          /* what a preset names and is not recorded, and why: "syscalls: ..."; of the trace that is on */
     bool jit_came_late;          /* the program turned it on: the settings do not have it */
     bool child;                  /* of a fork: its path has the pid */
     struct vm_trace_totals last; /* of the trace that ended last */
