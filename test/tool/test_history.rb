@@ -17,6 +17,22 @@ class TestHistory < Minitest::Test
     end
   end
 
+  # The method is an option, as in other commands; or the last argument.
+  def test_the_method_by_option_or_by_position
+    with_file(compiled) do |path|
+      by_position = tool("history", path, "A#a")
+      assert_equal 0, by_position.status
+      assert_match(/^A#a /, by_position.out)
+      assert_equal by_position.out, tool("history", "--method=A#a", path).out
+      [[path], []].each do |arguments|
+        lacking = tool("history", *arguments)
+        assert_equal 2, lacking.status
+        assert_match(/needs a file/, lacking.err)
+      end
+      assert_includes tool("history", "--method=A#b", path).err, "did you mean A#a?"
+    end
+  end
+
   # With trace points, code is larger than the program's own.
   def test_bytes_of_traced_code_are_said_to_be_that
     { "exits compiles" => "500 bytes with tracing", "fallbacks compiles" => "500 bytes with tracing", "compiles invalidations" => "500 bytes",

@@ -19,6 +19,7 @@ enum { TRACE_WIDTH = 36, STATS_WIDTH = 36, FALLBACK_WIDTH = 54 };
 
 static enum document_format format = FORMAT_TEXT;
 static const char *table_id;
+static const char *method;
 
 /* No flag takes the counter of a fallback, so it is not printed. */
 static void
@@ -148,7 +149,7 @@ run(const struct options *options, int argument_count, char **arguments)
     enum status status = STATUS_FINE;
     uint32_t *chosen = xcalloc(advice_count(), sizeof *chosen);
     char **files = xcalloc((size_t)argument_count + 1, sizeof *files);
-    const char *site = NULL;
+    const char *site = method;
     int file_count = 0;
     bool any = argument_count == 0, reasons = false;
     for (int i = 0; i < argument_count; i++) {
@@ -168,6 +169,7 @@ run(const struct options *options, int argument_count, char **arguments)
 }
 
 static const struct cli_option explain_options[] = {
+    CLI_OPTION("method", "GLOB", "with a trace: only in these methods, as SITE", take_text, &method),
     OPTION_FORMAT(format, table_id),
     OPTION_MAX_FAULTS,
     OPTION_MEMORY,

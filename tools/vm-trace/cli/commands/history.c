@@ -18,6 +18,7 @@ enum { EXITS_MAX = 256 * 1024, PIDS_MAX = 64 * 1024, EXIT_KEYS = 8 };
 
 static enum document_format format = FORMAT_TEXT;
 static const char *table;
+static const char *method;
 
 /* Exits that differ only in time. */
 struct exit_group {
@@ -345,19 +346,22 @@ print_no_match(const struct history *history)
 static enum status
 run(const struct options *options, int argument_count, char **arguments)
 {
-    if (argument_count < 2) {
-        fputs("vm-trace: history needs a file and a method; see vm-trace history --help\n", stderr);
+    int file_count = argument_count - (method == NULL);
+    if (file_count < 1) {
+        fputs("vm-trace: history needs a file and --method; see vm-trace history --help\n", stderr);
         return STATUS_USAGE;
     }
+    /* It was the last argument before --method was an option, and still may be. */
+    const char *pattern = method != NULL ? method : arguments[argument_count - 1];
     struct history history = {.reader = reader_new(options->memory_bytes),
-                              .glob = {.pattern = arguments[argument_count - 1], .matches = label_matches}};
+                              .glob = {.pattern = pattern, .matches = label_matches}};
     history.pool = reader_pool(history.reader);
     row_table_init(&history.exits, sizeof(struct exit_group), EXIT_KEYS, EXITS_MAX);
     row_table_init(&history.processes, sizeof(struct process), 2, PIDS_MAX);
     struct fxt_visitor visitor = {.context = &history, .event = on_event, .chunk = on_chunk};
     const struct file_bounds bounds = {on_file_begin, on_file_end};
     enum status status =
-        read_files(history.reader, options->max_faults, argument_count - 1, arguments, &visitor, &bounds);
+        read_files(history.reader, options->max_faults, file_count, arguments, &visitor, &bounds);
     if (history.has_events) {
         struct document document = {.title = text_of(arguments[0])};
         document_partial(&document, reader_parts(history.reader));
@@ -380,19 +384,20 @@ run(const struct options *options, int argument_count, char **arguments)
 }
 
 static const struct cli_option history_options[] = {
+    CLI_OPTION("method", "GLOB", "the method: 'Foo#bar', 'Foo#*', '* (app/foo.rb:12)'", take_text, &method),
     OPTION_FORMAT(format, table), OPTION_MAX_FAULTS, OPTION_MEMORY, {0}};
 
 const struct command command_history = {
     .name = "history",
     .purpose = "the history of a method's compiled versions, in order of time",
-    .arguments = "FILE... METHOD",
+    .arguments = "--method=GLOB FILE...",
     .help =
         "Prints, for each ISEQ of the method, when it was compiled and how large the code is,\n"
         "where the code exited and with what outcome, when and why versions were invalidated, and\n"
-        "how long the ISEQ was profiled until the next compilation. METHOD is a glob of\n"
+        "how long the ISEQ was profiled until the next compilation. --method is a glob of\n"
         "'Owner#method' or of a whole label: 'Foo#*', 'block in Foo#bar', '* (app/foo.rb:12)'.\n"
-        "Exits that differ only in time share a line. Times start at the first event of the first\n"
-        "file.\n"
+        "Without it, the last argument is the method. Exits that differ only in time share a line.\n"
+        "Times start at the first event of the first file.\n"
         "\n"
         "The trace needs --zjit-trace-exits, --zjit-trace-compiles and --zjit-trace-invalidation.\n",
     .folders = true,

@@ -259,7 +259,8 @@ const struct command command_query = {
     .arguments = "FILE... [SQL]",
     .help =
         "Prints the rows of a query as comma-separated values, as an aligned table, or as JSON:\n"
-        "an array of objects. Without SQL, and on a terminal, it opens a prompt.\n"
+        "an array of objects. Without SQL, and on a terminal, it opens a prompt. Texts of a table\n"
+        "on a terminal are shortened until its rows fit.\n"
         "Tables and columns are Perfetto's: slice, args, thread, process, track, thread_track,\n"
         "counter, counter_track, flow, sched, thread_state, trace_bounds, stats, and those of stack\n"
         "samples, stack_sample* and stack_profile_*; so are EXTRACT_ARG, REGEXP, TRACE_START, _END\n"
