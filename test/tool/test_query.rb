@@ -449,6 +449,25 @@ class TestQuery < Minitest::Test
     assert_equal 5002, long.out.lines.size
   end
 
+  # The widest columns give way; what follows the first thousand rows, too.
+  def test_a_table_fits_the_terminal
+    sql = "with recursive n(i) as (select 1 union all select i + 1 from n where i < 1100) " \
+          "select i, 'Foo#bar (/srv/shop/app/models/' || printf('%0200d', i) || '.rb:3)' as frame, 'short' as word from n"
+    with_file(FxtBuilder.new) do |path|
+      arguments = [TOOL, "query", "--format=table", path, sql]
+      shown, = Terminal.open(columns: 60) { |terminal| terminal.wait(spawn({ "COLUMNS" => nil }, *arguments, out: terminal.side)) }
+      lines = shown.lines(chomp: true)
+      assert_equal 1102, lines.size
+      assert_empty lines.select { |line| line.chomp("\r").size > 60 }
+      assert_match(/\A   1  Foo#bar .*….*\.rb:3\)  short\r?\z/, lines[2])
+      assert_match(/\A1100  Foo#bar .*….*\.rb:3\)  short\r?\z/, lines.last)
+      whole = tool("query", "--format=table", path, sql).out.lines(chomp: true)
+      assert_includes whole[2], "#{"0" * 199}1.rb:3)"
+      narrow, = Terminal.open(columns: 200) { |terminal| terminal.wait(spawn({ "COLUMNS" => nil }, TOOL, "query", "--format=table", path, "select 1 as a, 'whole' as b", out: terminal.side)) }
+      assert_equal ["a  b", "-  -----", "1  whole"], narrow.lines(chomp: true).map { |line| line.chomp("\r") }
+    end
+  end
+
   def test_columns_of_a_table_line_up_behind_wide_characters
     result = query(FxtBuilder.new, <<~SQL, "-Ftable")
       select 'x' as a, 1 as b

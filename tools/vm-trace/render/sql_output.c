@@ -155,6 +155,41 @@ fill_row(const struct grid *grid, sqlite3_stmt *statement, struct text_cell *cel
     }
 }
 
+/* On a terminal: takes width from the widest columns until a line fits, but leaves each some. A column that is not
+ * narrowed shows all. Returns whether texts have to be shortened. */
+static bool
+narrow(struct grid *grid)
+{
+    enum { LEAST = 8 };
+    if (!isatty(STDOUT_FILENO) || grid->column_count == 0) return false;
+    unsigned page = display_columns(stdout), width = (grid->column_count - 1) * TEXT_COLUMN_GAP;
+    for (unsigned i = 0; i < grid->column_count; i++) width += grid->columns[i].width;
+    bool shortened = width > page;
+    while (width > page) {
+        unsigned widest = 0;
+        for (unsigned i = 1; i < grid->column_count; i++) {
+            if (grid->columns[i].width > grid->columns[widest].width) widest = i;
+        }
+        if (grid->columns[widest].width <= LEAST) break;
+        grid->columns[widest].width--;
+        width--;
+    }
+    return shortened;
+}
+
+static void
+shorten(const struct grid *grid, struct text_cell *cells)
+{
+    for (unsigned i = 0; i < grid->column_count; i++) {
+        struct text_cell *cell = &cells[i];
+        if (cell->width <= grid->columns[i].width) continue;
+        char *fit = display_fit(cell->text, grid->columns[i].width);
+        free((char *)cell->text);
+        cell->text = fit;
+        cell->width = display_width(fit);
+    }
+}
+
 static int
 print_table(sqlite3_stmt *statement)
 {
@@ -176,12 +211,15 @@ print_table(sqlite3_stmt *statement)
             if (width > grid.columns[i].width) grid.columns[i].width = width;
         }
     }
+    bool shortened = narrow(&grid);
     for (unsigned row = 0; row < grid.rows; row++) {
+        if (shortened) shorten(&grid, row_at(&grid, row));
         print_line(&grid, row_at(&grid, row));
         if (row == 0) print_underline(&grid);
     }
     while (grid.rows > ROWS_MEASURED && (step = sqlite3_step(statement)) == SQLITE_ROW) {
         fill_row(&grid, statement, grid.cells);
+        if (shortened) shorten(&grid, grid.cells);
         print_line(&grid, grid.cells);
     }
     free(grid.cells);
