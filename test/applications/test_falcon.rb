@@ -7,6 +7,26 @@ class TestFalcon < Applications::Test
 
   def drive(server) = ask_from(4, server.port, READS)
 
+  # Requests run in fibers, and what their thread does meanwhile counts for them.
+  each_jit "endpoints", jits: %w[none] do |jit|
+    dir = application("falcon")
+    add_gem(dir)
+    config = File.join(dir, "config.ru")
+    File.write(config, "require \"vm_trace\"\nuse VmTrace::Requests\n#{File.read(config)}")
+    falcon = %w[bundle exec falcon serve --bind http://127.0.0.1:%PORT --count 1]
+    traced = serve(dir, jit, *falcon, stop: :INT, traced: "markers,threads,gc,samples:1ms") { |server| drive(server) }
+    reports = traced.traces.map { |trace| JSON.parse(vm_trace!("report", "--endpoints", "--format=json", trace["path"])) }
+    report = reports.find { |one| one["endpoints"]["rows"].any? } or flunk "no requests in #{reports.size} traces"
+    assert_operator report["endpoints"]["rows"].sum { |row| row["count"] }, :>=, READS.size
+    costs = report["endpoint_costs"]["rows"]
+    %w[ran_ns blocked_ns].each { |cost| assert_operator costs.sum { |row| row[cost] }, :>, 0, cost }
+    path = traced.traces.find { |trace| JSON.parse(vm_trace!("report", "--endpoints", "--format=json", trace["path"]))["endpoints"]["rows"].any? }["path"]
+    gems = JSON.parse(vm_trace!("report", "--group=gem", "--format=json", path))["gems"]["rows"].map { |row| row["gem"] }
+    assert_empty %w[async protocol-http1] - gems
+    app_only = JSON.parse(vm_trace!("report", "--samples", "--app-only", "--format=json", path))["samples_by_method"]["rows"]
+    assert_empty app_only.map { |row| row["method"] }.grep(%r{/gems/})
+  end
+
   each_jit "fibers" do |jit|
     dir = application("falcon")
     falcon = %w[bundle exec falcon serve --bind http://127.0.0.1:%PORT --count 2]

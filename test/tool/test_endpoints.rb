@@ -43,6 +43,44 @@ class TestEndpoints < Minitest::Test
     end.build.bytes
   end
 
+  # Two requests at a time, each in a fiber of the worker. Its states and collections are on its own track, the
+  # exits of a fiber on the fiber's.
+  def of_fibers(fiber_name: "worker fiber", another: nil)
+    StatesTrace.new(ends: 200) do |t|
+      t.thread("worker", 50)
+      t.builder.thread_name(42, 60, another) if another
+      2.times { |i| t.thread(:"#{fiber_name} #{i + 1}", 3 * 2**29 + i) }
+      one, two = [1, 2].map { |i| :"#{fiber_name} #{i}" }
+      t.runs("worker", 1)
+      t.event(:begin, one, "marker", "request", 10, endpoint: "Slow")
+      t.event(:begin, two, "marker", "request", 20, endpoint: "Fast")
+      t.exits(one, "GuardType", "A#a (/a.rb:1)", 21, lost: 1)
+      t.during("worker", "gc", "GC minor", 24, 26, ends: { reason: "newobj" })
+      t.leaves("worker", 30, ThreadsTrace::RUNNABLE)
+      t.runs("worker", 38)
+      t.event(:end, two, "marker", "request", 40)
+      t.blocks("worker", "IO.select", 45, 55)
+      t.event(:end, one, "marker", "request", 60)
+    end.build.bytes
+  end
+
+  def test_requests_in_fibers_have_the_states_of_their_thread
+    spent = rows(endpoints(of_fibers), "endpoint_costs")
+    assert_equal [32 * MS, 2 * MS, 8 * MS, 10 * MS, 1, 1 * MS], costs(spent["Slow"]).first(6)
+    assert_equal [12 * MS, 2 * MS, 8 * MS, 0, 0, 0], costs(spent["Fast"]).first(6)
+    text = with_file(of_fibers) { |path| tool("report", "--endpoints", path).out }
+    assert_match(/^What they did .*of fibers: ran, in GC, for GVL and blocked are their thread's/, text)
+    refute_match(/^  unknown/, text)
+  end
+
+  def test_fibers_whose_thread_is_not_known
+    [of_fibers(fiber_name: "gone fiber"), of_fibers(another: "worker")].each do |bytes|
+      spent = rows(endpoints(bytes), "endpoint_costs")
+      assert_equal [0, 0, 0, 0, 1], costs(spent["Slow"]).first(5)
+      with_file(bytes) { |path| assert_match(/^  unknown +the states of the threads of 2 spans in fibers/, tool("report", "--endpoints", path).out) }
+    end
+  end
+
   def test_sums_of_each_endpoint
     report = endpoints(trace)
     times = rows(report, "endpoints")

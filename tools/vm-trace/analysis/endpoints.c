@@ -28,6 +28,28 @@ endpoints_free(struct endpoints *endpoints)
     row_table_free(&endpoints->threads);
 }
 
+/* Has a fiber's thread know it. */
+static void
+link_fiber(struct endpoints *endpoints, const uint32_t fiber_key[ENDPOINT_THREAD_KEYS], uint32_t of_tid)
+{
+    const uint32_t key[ENDPOINT_THREAD_KEYS] = {fiber_key[0], fiber_key[1], of_tid};
+    struct endpoint_thread *thread = row_table_get(&endpoints->threads, key);
+    if (thread == NULL) return;
+    uint32_t number = row_table_number(&endpoints->threads, thread);
+    struct endpoint_thread *fiber = row_table_find(&endpoints->threads, fiber_key);
+    thread = row_table_at(&endpoints->threads, number);
+    fiber->link = FIBER_LINKED;
+    fiber->next_fiber = thread->first_fiber;
+    thread->first_fiber = row_table_number(&endpoints->threads, fiber) + 1;
+}
+
+bool
+endpoints_fiber_new_p(struct endpoints *endpoints, const uint32_t fiber_key[ENDPOINT_THREAD_KEYS])
+{
+    const struct endpoint_thread *fiber = row_table_find(&endpoints->threads, fiber_key);
+    return fiber == NULL || fiber->link == FIBER_NEW;
+}
+
 void
 endpoints_span(struct endpoints *endpoints, const uint32_t thread_key[ENDPOINT_THREAD_KEYS],
                const struct endpoint_found *found)
@@ -48,6 +70,12 @@ endpoints_span(struct endpoints *endpoints, const uint32_t thread_key[ENDPOINT_T
     endpoints->spans++;
     endpoint->failed += found->failed;
     durations_add(&endpoint->durations, endpoint_span_ns(&span));
+    endpoints->of_fibers += found->fiber;
+    if (!found->fiber) return;
+    bool first = thread->link == FIBER_NEW;
+    if (first && found->of_tid == 0) thread->link = FIBER_THREADLESS;
+    if (thread->link == FIBER_THREADLESS) endpoints->threadless++;
+    else if (first) link_fiber(endpoints, thread_key, found->of_tid);
 }
 
 /* Those that enclose others come first. */
@@ -123,6 +151,17 @@ add_part(struct endpoints *endpoints, const struct endpoint_thread *thread, uint
     if (ns > 0) add_to(endpoints, thread, number, cost, ns);
 }
 
+static void
+add_time(struct endpoints *endpoints, const struct endpoint_thread *thread, struct interval time,
+         enum endpoint_cost cost)
+{
+    uint32_t first = begun_by(thread, time.from_ns);
+    for (uint32_t next = first; next > 0; next = thread->spans[next - 1].parent)
+        add_part(endpoints, thread, next - 1, cost, time);
+    for (uint32_t number = first; number < thread->count && thread->spans[number].time.from_ns < time.to_ns; number++)
+        add_part(endpoints, thread, number, cost, time);
+}
+
 void
 endpoints_add_time(struct endpoints *endpoints, const uint32_t thread_key[ENDPOINT_THREAD_KEYS], struct interval time,
                    enum endpoint_cost cost)
@@ -130,9 +169,9 @@ endpoints_add_time(struct endpoints *endpoints, const uint32_t thread_key[ENDPOI
     endpoints->recorded[cost] = true;
     const struct endpoint_thread *thread = row_table_find(&endpoints->threads, thread_key);
     if (thread == NULL) return;
-    uint32_t first = begun_by(thread, time.from_ns);
-    for (uint32_t next = first; next > 0; next = thread->spans[next - 1].parent)
-        add_part(endpoints, thread, next - 1, cost, time);
-    for (uint32_t number = first; number < thread->count && thread->spans[number].time.from_ns < time.to_ns; number++)
-        add_part(endpoints, thread, number, cost, time);
+    add_time(endpoints, thread, time, cost);
+    for (uint32_t next = thread->first_fiber; next > 0; next = thread->next_fiber) {
+        thread = row_table_at(&endpoints->threads, next - 1);
+        add_time(endpoints, thread, time, cost);
+    }
 }

@@ -8,6 +8,9 @@
  *
  * A span is known at its end, and what happened in it may come later or earlier in the file, so files are read twice.
  * Memory has 32 bytes for each span. Threads are known by what the files say of them.
+ *
+ * A fiber has a track of its own, with its spans, exits and allocations. What its thread does (states, collections) is
+ * on the thread's track: it counts for the spans of all of its fibers, whichever ran, for all of them wait for it.
  */
 #include "analysis/durations.h"
 #include "base/interval.h"
@@ -40,6 +43,8 @@ struct endpoint_span {
 struct endpoint_thread {
     uint32_t recording, pid, tid; /* the key */
     uint32_t name;
+    uint32_t first_fiber, next_fiber; /* of the thread, with spans: number + 1 of the first, of the next one; 0: none */
+    enum { FIBER_NEW, FIBER_LINKED, FIBER_THREADLESS } link; /* a fiber: its thread has it, or is not known */
     struct endpoint_span *spans; /* by begin */
     uint32_t count, capacity;
 };
@@ -62,6 +67,8 @@ struct endpoints {
     struct row_table rows;    /* of struct endpoint */
     struct row_table threads; /* of struct endpoint_thread */
     uint32_t spans;
+    uint64_t of_fibers;   /* spans */
+    uint64_t threadless;  /* of these: their thread is not known, so its states do not count */
     uint64_t unended;
     uint64_t uncounted; /* spans: too many, or too many of something */
     bool complete;      /* all spans are known */
@@ -72,6 +79,8 @@ struct endpoint_found {
     uint32_t endpoint; /* name */
     uint32_t id;
     uint32_t thread_name;
+    bool fiber;
+    uint32_t of_tid;      /* of a fiber's first span: its thread's; 0: not known */
     uint32_t file;
     bool failed;
     struct interval time;
@@ -82,12 +91,14 @@ void endpoints_free(struct endpoints *endpoints);
 /* Takes a span. */
 void endpoints_span(struct endpoints *endpoints, const uint32_t thread[ENDPOINT_THREAD_KEYS],
                     const struct endpoint_found *found);
+/* Whether a fiber had no span so far. */
+bool endpoints_fiber_new_p(struct endpoints *endpoints, const uint32_t fiber[ENDPOINT_THREAD_KEYS]);
 /* All spans were taken. */
 void endpoints_spans_end(struct endpoints *endpoints);
 /* Adds an amount that belongs to a moment. */
 void endpoints_add(struct endpoints *endpoints, const uint32_t thread[ENDPOINT_THREAD_KEYS], int64_t at_ns,
                    enum endpoint_cost cost, uint64_t amount);
-/* Adds a stretch of time: to each span the part that lies in it. */
+/* Adds a stretch of time of a thread: to each span of it and of its fibers the part that lies in it. */
 void endpoints_add_time(struct endpoints *endpoints, const uint32_t thread[ENDPOINT_THREAD_KEYS],
                         struct interval time, enum endpoint_cost cost);
 

@@ -204,6 +204,39 @@ endpoint_key(const struct report *report, const struct report_thread *thread)
         {report->recording.number, report_process(report, thread->process)->pid, thread->tid}};
 }
 
+/* Whether it is the track of a fiber: "main fiber 3", with an id that no thread has. */
+static bool
+fiber_track(const struct report *report, const struct report_thread *track, struct fxt_string *thread_name_out)
+{
+    static const char fiber[] = " fiber ";
+    const uint32_t first = 3u << 29, end = 1u << 31; /* doc/internals/events.md */
+    struct fxt_string name = pool_string(report->pool, track->name);
+    if (track->tid < first || track->tid >= end || track->name == STRING_NONE) return false;
+    for (uint32_t at = name.len; at-- > 0;) {
+        if (at + strlen(fiber) > name.len || memcmp(name.ptr + at, fiber, strlen(fiber)) != 0) continue;
+        *thread_name_out = (struct fxt_string){.ptr = name.ptr, .len = at};
+        return true;
+    }
+    return false;
+}
+
+/* The thread of that name in a process; 0 if there is none, or more than one, or too many to look at for each fiber. */
+static uint32_t
+tid_of_name(const struct report *report, uint32_t process, struct fxt_string name)
+{
+    enum { THREADS_LOOKED_AT = 10 * 1000 };
+    uint32_t tid = 0;
+    if (report->threads.count > THREADS_LOOKED_AT) return 0;
+    for (uint32_t i = 0; i < report->threads.count; i++) {
+        const struct report_thread *thread = report_thread(report, i);
+        if (thread->process != process || thread->name == STRING_NONE || thread->runs != STRING_NONE) continue;
+        if (!fxt_string_equal(pool_string(report->pool, thread->name), name)) continue;
+        if (tid != 0) return 0;
+        tid = thread->tid;
+    }
+    return tid;
+}
+
 static void
 add_endpoint(struct report *report, const struct duration_edge *begin, const struct duration_edge *end)
 {
@@ -216,7 +249,12 @@ add_endpoint(struct report *report, const struct duration_edge *begin, const str
     }
     const struct report_thread *thread = report_thread(report, begin->row);
     struct endpoint_thread_key key = endpoint_key(report, thread);
+    struct fxt_string of_name;
+    bool fiber = fiber_track(report, thread, &of_name);
     const struct endpoint_found found = {
+        .fiber = fiber,
+        .of_tid = fiber && endpoints_fiber_new_p(report->endpoints, key.words)
+                      ? tid_of_name(report, thread->process, of_name) : 0,
         .endpoint = endpoint != STRING_NONE ? endpoint : begin->name,
         .id = begin->id != STRING_NONE || end->category != STRING_MARKER ? begin->id : end->id,
         .thread_name = thread->name,

@@ -130,8 +130,11 @@ add_costs(const struct view *view)
     uint64_t rest[ENDPOINT_COSTS] = {0};
     put_columns(view, columns, 0);
     columns[ENDPOINT_COSTS] = (struct column){"endpoint", "endpoint", COLUMN_TEXT};
-    struct table *table = document_table(view->document, "endpoint_costs",
-                                         text_of("What they did in that time, on their threads"), COLUMNS(columns));
+    const char *title = view->report->endpoints->of_fibers > 0
+                            ? "What they did in that time, on their threads (of fibers: ran, in GC, for GVL and blocked are "
+                              "their thread's, whichever fiber it ran)"
+                            : "What they did in that time, on their threads";
+    struct table *table = document_table(view->document, "endpoint_costs", text_of(title), COLUMNS(columns));
     for (uint32_t i = 0; i < rows->count; i++) {
         const struct endpoint *endpoint = row_table_at(rows, i);
         if (i >= view->top) {
@@ -202,6 +205,12 @@ report_endpoint_tables(struct report *report, struct document *document, uint64_
     const struct view view = {report, document, top};
     if (report->endpoints->rows.count == 0)
         document_line(document, "endpoints", text_of("none: there are no spans of markers here (doc/guide/rails.md)"));
+    char number[NUMBER_TEXT];
+    if (report->endpoints->threadless > 0)
+        document_line(document, "unknown",
+                      document_text(document, "the states of the threads of %s spans in fibers: their processes have no "
+                                    "thread, or several, of the fibers' name (or too many threads)",
+                                    with_commas(number, report->endpoints->threadless)));
     row_table_sort(&report->endpoints->rows, compare, (void *)report->endpoints->pool);
     add_times(&view);
     add_costs(&view);

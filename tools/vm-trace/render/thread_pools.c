@@ -1,7 +1,7 @@
 /* thread_pools.c - see report_view.h: threads of a pool as one row.
  *
  * The table is made a second time, with a row for each thread, however many there are. Then rows are joined, sorted
- * again, and cut to as many as a table has.
+ * again, and cut to as many as a table has. Each row is compared with each other one, so not with very many threads.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "render/report_view.h"
+
+enum { THREADS_COMPARED = 2000 };
 
 static int
 column_of(const struct table *table, const char *id)
@@ -172,7 +174,8 @@ view_thread_pools(const struct view *view, void (*add)(const struct view *view),
     struct document *document = view->document;
     uint32_t at = document->table_count, lines = document->line_count;
     add(view);
-    if (view->report->each_thread || document->table_count != at + 1 || document->tables[at]->data) return;
+    bool many = view->report->threads.count > THREADS_COMPARED;
+    if (many || view->report->each_thread || document->table_count != at + 1 || document->tables[at]->data) return;
     struct view all = *view;
     all.top = UINT64_MAX;
     uint32_t head = document->line_count;

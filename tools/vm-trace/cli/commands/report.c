@@ -155,6 +155,7 @@ const struct command command_report = {
         "them, by their argument `endpoint` (other spans that lie in no span, by their names);\n"
         "how long their threads ran, collected garbage, waited for the GVL and were blocked\n"
         "meanwhile; their exits, the time that these lost, and the sampled bytes of allocations;\n"
+        "of a request in a fiber, the former are its thread's, whichever fiber it ran;\n"
         "and the slowest one of each, with a command that shows it. The files are read twice.\n"
         "\n"
         "With --group=gem, instead of these: exits, lost time, calls, samples and allocations by\n"
