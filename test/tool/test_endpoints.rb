@@ -81,6 +81,43 @@ class TestEndpoints < Minitest::Test
     end
   end
 
+  # With --group=gem: whose code the exits, allocations and samples of each endpoint were.
+  def test_gems_of_each_endpoint
+    rack, app = "Rack#call (/u/gems/rack-3.1.8/lib/rack.rb:1)", "Note#show (/srv/shop/app/note.rb:2)"
+    bytes = StatesTrace.new(ends: 200) do |t|
+      t.during(:main, "marker", "request", 10, 40, endpoint: "A") do
+        t.exits(:main, "GuardType", rack, 11, lost: 2)
+        t.exits(:main, "GuardType", app, 12, lost: 1)
+        t.allocates(:main, "String", 18, sample: 1, weight: 1000, frames: [rack, app])
+      end
+      t.during(:main, "marker", "request", 50, 60, endpoint: "B") { t.exits(:main, "GuardType", app, 55, lost: 4) }
+      t.exits(:main, "GuardType", rack, 70, lost: 8)
+      t.site("GuardType", rack, 2, lost: 10)
+      t.site("GuardType", app, 2, lost: 5)
+    end.build.bytes
+    report = endpoints(bytes, "--group=gem")
+    assert_equal [["B", "(application)", 4 * MS, 1, 0], ["A", "rack", 2 * MS, 1, 1000], ["A", "(application)", 1 * MS, 1, 0]],
+                 report["endpoint_gems"]["rows"].map { |row| row.values_at("endpoint", "gem", "lost_ns", "exits", "allocated_bytes") }
+    assert_equal [["rack", 2], ["(application)", 2]], report["gems"]["rows"].map { |row| row.values_at("gem", "exits") }
+    refute endpoints(bytes).key?("endpoint_gems")
+    app_only = endpoints(bytes, "--group=gem", "--app-only")["endpoint_gems"]["rows"]
+    assert_equal [["B", "(application)", 1], ["A", "(application)", 2]], app_only.map { |row| row.values_at("endpoint", "gem", "exits") }
+  end
+
+  def test_samples_of_each_endpoint
+    require_relative "samples_trace"
+    bytes = SamplesTrace.new do |t|
+      t.event(:begin, :main, "marker", "request", 10, endpoint: "A")
+      t.sample(:main, 12, 3, "compiled", "Note#show (/srv/shop/app/note.rb:2)")
+      t.sample(:main, 16, 4, "blocked", "Note#show (/srv/shop/app/note.rb:2)")
+      t.event(:end, :main, "marker", "request", 20)
+      t.sample(:main, 30, 5, "compiled", "Note#show (/srv/shop/app/note.rb:2)")
+    end.build.bytes
+    report = endpoints(bytes, "--group=gem")
+    assert_equal 3 * MS, rows(report, "endpoint_costs")["A"]["sampled_ns"]
+    assert_equal [["(application)", 3 * MS]], report["endpoint_gems"]["rows"].map { |row| row.values_at("gem", "sampled_ns") }
+  end
+
   def test_sums_of_each_endpoint
     report = endpoints(trace)
     times = rows(report, "endpoints")

@@ -10,6 +10,7 @@ endpoints_init(struct endpoints *endpoints, const struct pool *pool)
 {
     *endpoints = (struct endpoints){.pool = pool};
     row_table_init(&endpoints->rows, sizeof(struct endpoint), 1, ENDPOINTS_MAX);
+    row_table_init(&endpoints->gems, sizeof(struct endpoint_gem), ENDPOINT_GEM_KEYS, ENDPOINT_GEMS_MAX);
     row_table_init(&endpoints->threads, sizeof(struct endpoint_thread), ENDPOINT_THREAD_KEYS, ENDPOINT_THREADS_MAX);
 }
 
@@ -26,6 +27,7 @@ endpoints_free(struct endpoints *endpoints)
     }
     row_table_free(&endpoints->rows);
     row_table_free(&endpoints->threads);
+    row_table_free(&endpoints->gems);
 }
 
 /* Has a fiber's thread know it. */
@@ -130,15 +132,25 @@ add_to(struct endpoints *endpoints, const struct endpoint_thread *thread, uint32
         endpoint->slowest.costs[cost] += amount;
 }
 
+static void
+add_of_gem(struct endpoints *endpoints, uint32_t endpoint, uint32_t owner, enum endpoint_cost cost, uint64_t amount)
+{
+    const uint32_t key[ENDPOINT_GEM_KEYS] = {endpoint, owner};
+    struct endpoint_gem *gem = owner != STRING_NONE ? row_table_get(&endpoints->gems, key) : NULL;
+    if (gem != NULL) gem->costs[cost] += amount;
+}
+
 void
 endpoints_add(struct endpoints *endpoints, const uint32_t thread_key[ENDPOINT_THREAD_KEYS], int64_t at_ns,
-              enum endpoint_cost cost, uint64_t amount)
+              enum endpoint_cost cost, uint64_t amount, uint32_t owner)
 {
     endpoints->recorded[cost] = true;
     const struct endpoint_thread *thread = row_table_find(&endpoints->threads, thread_key);
     if (thread == NULL) return;
     for (uint32_t next = begun_by(thread, at_ns); next > 0; next = thread->spans[next - 1].parent) {
-        if (thread->spans[next - 1].time.to_ns > at_ns) add_to(endpoints, thread, next - 1, cost, amount);
+        if (thread->spans[next - 1].time.to_ns <= at_ns) continue;
+        add_to(endpoints, thread, next - 1, cost, amount);
+        add_of_gem(endpoints, thread->spans[next - 1].endpoint, owner, cost, amount);
     }
 }
 

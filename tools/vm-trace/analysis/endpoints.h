@@ -28,6 +28,7 @@ enum endpoint_cost {
     ENDPOINT_EXITS,
     ENDPOINT_LOST,
     ENDPOINT_ALLOCATED,
+    ENDPOINT_SAMPLED, /* time in which it ran, by samples of the thread or fiber itself */
     ENDPOINT_COSTS
 };
 
@@ -62,10 +63,19 @@ struct endpoint {
     } slowest;
 };
 
+/* What of an endpoint's costs came from the code of one gem (frame_owner.h): exits, lost time, bytes, sampled time. */
+struct endpoint_gem {
+    uint32_t endpoint; /* the key: number of its row; what adds the costs knows the name of the */
+    uint32_t owner;    /* second part */
+    uint64_t costs[ENDPOINT_COSTS];
+};
+enum { ENDPOINT_GEM_KEYS = 2, ENDPOINT_GEMS_MAX = 256 * 1024 };
+
 struct endpoints {
     const struct pool *pool;  /* of all strings here: the first reading's */
     struct row_table rows;    /* of struct endpoint */
     struct row_table threads; /* of struct endpoint_thread */
+    struct row_table gems;    /* of struct endpoint_gem; its owners are strings of the second reading's pool */
     uint32_t spans;
     uint64_t of_fibers;   /* spans */
     uint64_t threadless;  /* of these: their thread is not known, so its states do not count */
@@ -95,9 +105,9 @@ void endpoints_span(struct endpoints *endpoints, const uint32_t thread[ENDPOINT_
 bool endpoints_fiber_new_p(struct endpoints *endpoints, const uint32_t fiber[ENDPOINT_THREAD_KEYS]);
 /* All spans were taken. */
 void endpoints_spans_end(struct endpoints *endpoints);
-/* Adds an amount that belongs to a moment. */
+/* Adds an amount that belongs to a moment. owner: of the gem whose code it was; STRING_NONE: not by gem. */
 void endpoints_add(struct endpoints *endpoints, const uint32_t thread[ENDPOINT_THREAD_KEYS], int64_t at_ns,
-                   enum endpoint_cost cost, uint64_t amount);
+                   enum endpoint_cost cost, uint64_t amount, uint32_t owner);
 /* Adds a stretch of time of a thread: to each span of it and of its fibers the part that lies in it. */
 void endpoints_add_time(struct endpoints *endpoints, const uint32_t thread[ENDPOINT_THREAD_KEYS],
                         struct interval time, enum endpoint_cost cost);

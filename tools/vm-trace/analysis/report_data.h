@@ -221,6 +221,7 @@ struct report {
     struct thread_states states;
     struct row_table preempted; /* of struct report_preempted */
     struct row_table blocked; /* of struct report_blocked */
+    bool by_gem;      /* by the caller: `endpoints` are to know their costs by gem */
     bool each_thread; /* by the caller: tables have a row for each thread of a pool */
     bool silent; /* by the caller: the files were read before, so their faults were printed */
     struct profile *blocked_stacks; /* the caller's, to be filled in with the same times; NULL: not needed */

@@ -272,11 +272,13 @@ adds_costs(const struct report *report)
 }
 
 static void
-add_cost(struct report *report, uint32_t native, int64_t at_ns, enum endpoint_cost cost, uint64_t amount)
+add_cost(struct report *report, uint32_t native, int64_t at_ns, enum endpoint_cost cost, uint64_t amount,
+         uint32_t label)
 {
     if (!adds_costs(report)) return;
+    uint32_t owner = report->by_gem ? frame_owner(&report->owners, label) : STRING_NONE;
     struct endpoint_thread_key key = endpoint_key(report, report_thread(report, native));
-    endpoints_add(report->endpoints, key.words, at_ns, cost, amount);
+    endpoints_add(report->endpoints, key.words, at_ns, cost, amount, owner);
 }
 
 static void
@@ -317,9 +319,9 @@ add_exit(struct report *report, const struct fxt_event *event, uint32_t native, 
     if (wanted) {
         *(fallback ? &thread->fallbacks : &thread->exits) += weight;
         seen_table_add(&report->seen, report->pool, event, reason, location, weight);
-        if (!fallback) add_cost(report, native, event->ts_ns, ENDPOINT_EXITS, weight);
+        if (!fallback) add_cost(report, native, event->ts_ns, ENDPOINT_EXITS, weight, location);
         if (!fallback && fxt_event_arg(event, STRING_LOST_NS) != NULL)
-            add_cost(report, native, event->ts_ns, ENDPOINT_LOST, event_uint(event, STRING_LOST_NS, 0) * weight);
+            add_cost(report, native, event->ts_ns, ENDPOINT_LOST, event_uint(event, STRING_LOST_NS, 0) * weight, location);
     }
     throws_exit(&report->throws, report->pool, event, native, wanted);
     if (weight != 1) report_process(report, process)->sampled = true;
@@ -882,7 +884,8 @@ on_event(void *context, const struct fxt_event *event)
       case STRING_ALLOCATION:
         if (is_fate(event)) break;
         add_allocation(report, event, process);
-        add_cost(report, native, event->ts_ns, ENDPOINT_ALLOCATED, event_uint(event, STRING_WEIGHT, 0));
+        add_cost(report, native, event->ts_ns, ENDPOINT_ALLOCATED, event_uint(event, STRING_WEIGHT, 0),
+                 counted_own_frame(report, event));
         break;
     }
 }
@@ -911,6 +914,8 @@ sample_added(void *context, const struct time_sample *sample)
     if (thread != NULL) sample_times_add(&thread->times, sample->state, sample->ns, 1);
     const uint32_t key[SAMPLE_PLACE_KEYS] = {report->file_count - 1, report->samples.profile.nodes[sample->node].text,
                                              sample->state};
+    if (!time_sample_waits(sample->state))
+        add_cost(report, native, sample->ts_ns, ENDPOINT_SAMPLED, sample->ns, key[1]);
     struct sample_place *place = row_table_get(&report->samples.places, key);
     if (place != NULL) place->ns += sample->ns;
     if (sample->ts_ns < report->first_ns) report->first_ns = sample->ts_ns;

@@ -80,6 +80,13 @@ document_table(struct document *document, const char *id, struct fxt_string titl
 }
 
 void
+document_insert(struct document *document, struct table *table)
+{
+    make_room(document->tables, document->table_count, document->table_capacity);
+    document->tables[document->table_count++] = table;
+}
+
+void
 document_partial(struct document *document, const struct fxt_parts *parts)
 {
     static const struct column columns[] = {

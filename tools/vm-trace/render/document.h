@@ -95,6 +95,8 @@ struct document {
 
 /* A zeroed document is empty. */
 void document_free(struct document *document);
+/* Takes a table that was made for it elsewhere, as its last one. */
+void document_insert(struct document *document, struct table *table);
 /* Formats a text like printf; the document keeps it. */
 struct fxt_string document_text(struct document *document, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

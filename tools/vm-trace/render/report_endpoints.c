@@ -94,6 +94,7 @@ static const struct column cost_columns[ENDPOINT_COSTS] = {
     [ENDPOINT_EXITS] = {"exits", "exits", COLUMN_COUNT},
     [ENDPOINT_LOST] = {"lost_ns", "lost", COLUMN_DURATION},
     [ENDPOINT_ALLOCATED] = {"allocated_bytes", "bytes", COLUMN_COUNT},
+    [ENDPOINT_SAMPLED] = {"sampled_ns", "sampled", COLUMN_DURATION},
 };
 
 /* Columns of costs from `first` on, without those that the trace does not record. */
@@ -149,6 +150,60 @@ add_costs(const struct view *view)
     if (rows->count <= view->top) return;
     table->more_rows = rows->count - view->top;
     put_costs(view, table_row(table), rest);
+}
+
+/* --- whose code it was --------------------------------------------------------------------------------- */
+
+/* Costs of gems, in the order of their columns, and of importance. */
+static const enum endpoint_cost gem_costs[] = {ENDPOINT_SAMPLED, ENDPOINT_LOST, ENDPOINT_EXITS, ENDPOINT_ALLOCATED};
+enum { GEM_COSTS = sizeof gem_costs / sizeof gem_costs[0] };
+
+static int
+compare_gems(const void *left, const void *right, void *context)
+{
+    const struct endpoint_gem *a = left, *b = right;
+    (void)context;
+    for (unsigned i = 0; i < GEM_COSTS; i++) {
+        uint64_t a_cost = a->costs[gem_costs[i]], b_cost = b->costs[gem_costs[i]];
+        if (a_cost != b_cost) return a_cost > b_cost ? -1 : 1;
+    }
+    if (a->endpoint != b->endpoint) return a->endpoint < b->endpoint ? -1 : 1;
+    return (a->owner > b->owner) - (a->owner < b->owner);
+}
+
+/* Before the endpoints are sorted: rows of gems have their numbers. */
+static void
+add_gems(const struct view *view)
+{
+    struct column columns[GEM_COSTS + 2];
+    struct endpoints *endpoints = view->report->endpoints;
+    uint64_t rest[ENDPOINT_COSTS] = {0};
+    for (unsigned i = 0; i < GEM_COSTS; i++) {
+        columns[i] = cost_columns[gem_costs[i]];
+        if (!endpoints->recorded[gem_costs[i]]) columns[i].title = NULL;
+    }
+    columns[GEM_COSTS] = (struct column){"gem", "gem", COLUMN_TEXT};
+    columns[GEM_COSTS + 1] = (struct column){"endpoint", "endpoint", COLUMN_TEXT};
+    struct table *table = document_table(view->document, "endpoint_gems",
+                                         text_of("Whose code that was, by gem of the innermost frame"), columns, GEM_COSTS + 2);
+    row_table_sort(&endpoints->gems, compare_gems, NULL);
+    for (uint32_t i = 0; i < endpoints->gems.count; i++) {
+        const struct endpoint_gem *gem = row_table_at(&endpoints->gems, i);
+        if (i >= view->top) {
+            for (unsigned j = 0; j < ENDPOINT_COSTS; j++) rest[j] += gem->costs[j];
+            continue;
+        }
+        struct cell *cells = table_row(table);
+        for (unsigned j = 0; j < GEM_COSTS; j++) cells[j] = cell_number(gem->costs[gem_costs[j]]);
+        const struct endpoint *endpoint = row_table_at(&endpoints->rows, gem->endpoint);
+        cells[GEM_COSTS] = cell_text(view_name(view, gem->owner));
+        cells[GEM_COSTS + 1] = cell_text(name_of(view, endpoint->name));
+    }
+    table->data = endpoints->gems.count == 0;
+    if (endpoints->gems.count <= view->top) return;
+    table->more_rows = endpoints->gems.count - view->top;
+    struct cell *cells = table_row(table);
+    for (unsigned j = 0; j < GEM_COSTS; j++) cells[j] = cell_number(rest[gem_costs[j]]);
 }
 
 /* --- the slowest ones ------------------------------------------------------------------------------------ */
@@ -211,8 +266,14 @@ report_endpoint_tables(struct report *report, struct document *document, uint64_
                       document_text(document, "the states of the threads of %s spans in fibers: their processes have no "
                                     "thread, or several, of the fibers' name (or too many threads)",
                                     with_commas(number, report->endpoints->threadless)));
+    struct table *gems = NULL;
+    if (report->by_gem) {
+        add_gems(&view);
+        gems = document->tables[--document->table_count];
+    }
     row_table_sort(&report->endpoints->rows, compare, (void *)report->endpoints->pool);
     add_times(&view);
     add_costs(&view);
+    if (gems != NULL) document_insert(document, gems);
     add_slowest(&view);
 }

@@ -70,6 +70,7 @@ run(const struct options *options, int file_count, char **files)
     struct report *report = report_new(options->memory_bytes, &filter);
     if (by_endpoint) report->endpoints = &endpoints;
     report->each_thread = each_thread;
+    report->by_gem = by_gem;
     enum status status = report_read_all(report, options->max_faults, file_count, files);
     if (report_readable(report)) {
         struct document document = {0};
@@ -155,7 +156,8 @@ const struct command command_report = {
         "them, by their argument `endpoint` (other spans that lie in no span, by their names);\n"
         "how long their threads ran, collected garbage, waited for the GVL and were blocked\n"
         "meanwhile; their exits, the time that these lost, and the sampled bytes of allocations;\n"
-        "of a request in a fiber, the former are its thread's, whichever fiber it ran;\n"
+        "of a request in a fiber, the former are its thread's, whichever fiber it ran; with\n"
+        "--group=gem also whose code the sampled time, lost time, exits and bytes were of;\n"
         "and the slowest one of each, with a command that shows it. The files are read twice.\n"
         "\n"
         "With --group=gem, instead of these: exits, lost time, calls, samples and allocations by\n"
