@@ -102,7 +102,8 @@ class TestEscapes < Minitest::Test
 
   # Commands with a trace, and the files that they write for people.
   def commands(dir, path, other)
-    reports = [%w[report], %w[report --advice], %w[report --samples --calls --syscalls --sched --endpoints], %w[info], %w[annotate],
+    reports = [%w[report], %w[report --advice], %w[report --samples --calls --syscalls --sched --endpoints --group=gem],
+               %w[report --app-only], %w[explain], %w[info], %w[annotate],
                ["diff", other], ["history", "*"]]
     [*reports.product(FORMATS).map { |command, format| [command.first, "--format=#{format}", *command.drop(1)] },
      %w[check], %w[check --strict --unended --ractors=2], %w[dump], %w[metrics], ["metrics", "-l", 'a="b"'],

@@ -46,6 +46,8 @@ class TestFuzz < Minitest::Test
   COMMANDS = {
     %w[check] => ->(paths) { paths }, %w[report] => ->(paths) { paths }, %w[dump] => ->(paths) { paths },
     %w[report --advice] => ->(paths) { paths }, %w[report --calls] => ->(paths) { paths },
+    %w[report --endpoints --group=gem --app-only] => ->(paths) { paths },
+    %w[export --format=folded --kind=calls --app-only] => ->(paths) { paths },
     %w[annotate] => ->(paths) { paths.first(1) },
     %w[query] => ->(paths) { [*paths, SQL] }, %w[export --format=sqlite --output=FILE] => ->(paths) { paths },
     %w[export --format=folded] => ->(paths) { paths },
