@@ -51,6 +51,9 @@ alone()
     ${BASERUBY:-ruby} "$top/scripts/check-includes.rb" || status=$?
     result 'includes point down, and the table of layers is current' $status
     status=0
+    ${BASERUBY:-ruby} "$top/scripts/event-tables.rb" || status=$?
+    result 'the tables of the event reference are those of the schema' $status
+    status=0
     ${BASERUBY:-ruby} "$top/scripts/check-json.rb" || status=$?
     result 'only the writer of the tool writes JSON' $status
     if have clang-tidy 'clang-tidy of the module'; then

@@ -62,12 +62,12 @@ class TestCallTimes < Minitest::Test
     args = { iseq: F, state: "compiled", calls: [:uint64, 16], ran_ns: [:uint64, 5 * MS],
              interpreted_ns: [:uint64, 0], first_ns: [:uint64, 1], last_ns: [:uint64, 2 * MS] }
     {
-      { state: "asleep" } => "calls: unknown state: asleep",
-      { state: nil } => "calls lacks its argument state",
-      { iseq: nil } => "calls lacks its argument iseq",
+      { state: "asleep" } => "trace calls has the unknown state asleep",
+      { state: nil } => "trace calls lacks its argument state",
+      { iseq: nil } => "trace calls lacks its argument iseq",
       { calls: [:uint64, 0] } => "calls: calls is 0",
-      { ran_ns: nil } => "calls lacks its argument ran_ns",
-      { calls: "many" } => "calls has no unsigned number as its argument calls",
+      { ran_ns: nil } => "trace calls lacks its argument ran_ns",
+      { calls: "many" } => "trace calls has no unsigned number as its argument calls",
       { interpreted_ns: [:uint64, 7 * MS] } => "calls: interpreted for 7000000 ns of the 5000000 that the calls ran",
       { first_ns: [:uint64, 9 * MS] } => "calls: its first call is later than its last: 9000000, 2000000",
     }.each do |wrong, message|

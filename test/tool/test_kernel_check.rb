@@ -5,10 +5,10 @@ class TestKernelCheck < Minitest::Test
   include ToolHelper
 
   # Makes a trace whose last event the block adds, and asserts that it has only this fault.
-  def assert_event_fault(message, settings: {}, build: {})
+  def assert_event_fault(message, *options, settings: {}, build: {})
     offset = nil
     trace = KernelTrace.new(settings: settings) { |t| offset = yield t }
-    assert_fault(offset, message, trace.build(**build))
+    assert_fault(offset, message, trace.build(**build), *options)
   end
 
   def assert_summary_fault(message, settings: {}, **counts)
@@ -22,8 +22,8 @@ class TestKernelCheck < Minitest::Test
   end
 
   # The fault of a slice of the CPU track, as sched writes it, with these arguments.
-  def assert_slice_fault(message, name, **args)
-    assert_event_fault(message) { |t| t.sched(:main, name, 1, 2, **args) }
+  def assert_slice_fault(message, name, *options, **args)
+    assert_event_fault(message, *options) { |t| t.sched(:main, name, 1, 2, **args) }
   end
 
   def test_slices_of_several_threads_are_fine
@@ -67,10 +67,13 @@ class TestKernelCheck < Minitest::Test
     assert_event_fault("syscall read has no signed number as its argument result") do |t|
       t.syscall(:main, "read", 1, 2, result: [:uint32, 1])
     end
-    message = "syscall read: errno is not the name of an error"
-    assert_event_fault(message) { |t| t.syscall(:main, "read", 1, 2, errno: 11) }
-    assert_event_fault(message) { |t| t.syscall(:main, "read", 1, 2, errno: "again") }
-    assert_event_fault("syscall read: ended is neither \"after the trace\" nor \"never\"") do |t|
+    assert_event_fault("syscall read has no string as its argument errno") do |t|
+      t.syscall(:main, "read", 1, 2, errno: 11)
+    end
+    assert_event_fault("syscall read: errno is not the name of an error") do |t|
+      t.syscall(:main, "read", 1, 2, errno: "again")
+    end
+    assert_event_fault("syscall read has the unknown ended later") do |t|
       t.syscall(:main, "read", 1, 2, ended: "later")
     end
   end
@@ -136,25 +139,25 @@ class TestKernelCheck < Minitest::Test
   end
 
   def test_arguments_of_running
-    assert_slice_fault("sched CPU 0 has no uint32 as its argument cpu", "CPU 0")
-    assert_slice_fault("sched CPU 0 has no uint32 as its argument cpu", "CPU 0", cpu: 0)
+    assert_slice_fault("sched CPU 0 lacks its argument cpu", "CPU 0")
+    assert_slice_fault("sched CPU 0 has no unsigned number as its argument cpu", "CPU 0", cpu: -1)
     assert_slice_fault("sched CPU 0: cpu is 1", "CPU 0", cpu: [:uint32, 1])
     assert_slice_fault("sched CPU 0 or so: cpu is 0", "CPU 0 or so", cpu: [:uint32, 0])
     assert_slice_fault("sched CPU 9 and more: cpu is 8", "CPU 9 and more", cpu: [:uint32, 8])
     assert_slice_fault("sched sleeps is neither runnable nor the name of a CPU", "sleeps", cpu: [:uint32, 0])
-    assert_slice_fault("sched CPU 0 has an argument why", "CPU 0", cpu: [:uint32, 0], why: "woken")
-    assert_slice_fault("sched CPU 0 has an argument other", "CPU 0", cpu: [:uint32, 0], other: "cc1 77")
+    assert_slice_fault("sched CPU 0 has an argument why", "CPU 0", "--strict", cpu: [:uint32, 0], why: "woken")
+    assert_slice_fault("sched CPU 0 has an argument other", "CPU 0", "--strict", cpu: [:uint32, 0], other: "cc1 77")
   end
 
   def test_arguments_of_waiting
     cpu = { cpu: [:uint32, 0] }
-    assert_slice_fault("sched runnable has no uint32 as its argument cpu", "runnable", why: "woken")
-    assert_slice_fault("sched runnable: why is neither \"preempted\" nor \"woken\"", "runnable", **cpu)
-    assert_slice_fault("sched runnable: why is neither \"preempted\" nor \"woken\"", "runnable", **cpu, why: "tired")
+    assert_slice_fault("sched runnable lacks its argument cpu", "runnable", why: "woken")
+    assert_slice_fault("sched runnable lacks its argument why", "runnable", **cpu)
+    assert_slice_fault("sched runnable has the unknown why tired", "runnable", **cpu, why: "tired")
     assert_slice_fault("sched runnable: other does not end with the tid of a task", "runnable", **cpu,
                        why: "woken", other: "make")
     assert_slice_fault("sched runnable: waker does not end with the tid of a task", "runnable", **cpu,
-                       why: "woken", waker: 77)
+                       why: "woken", waker: "make")
     assert_slice_fault("sched runnable: it was preempted, but has a waker", "runnable", **cpu,
                        why: "preempted", waker: "77")
   end
@@ -189,7 +192,7 @@ class TestKernelCheck < Minitest::Test
       end
     end
     assert_match(/: event is earlier than trace settings$/, check(late.().build).err)
-    assert_fine(late.({ snapshot: "save" }).build(snapshot: 1))
+    assert_fine(late.({ snapshot: "save" }).build(snapshot: "save"))
   end
 
   def test_counts_of_the_summary

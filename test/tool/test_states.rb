@@ -282,13 +282,13 @@ class TestStates < Minitest::Test
 
   # --- check ---
 
-  def broken(message, **options)
+  def broken(message, *arguments, **options)
     trace = StatesTrace.new(rate: 97, **options) do |t|
       t.site("R", A, 200, lost: 30, max: 20)
       t.states(:main, compiled: 70, exited: 30)
       yield t
     end
-    result = check(trace.build)
+    result = check(trace.build, *arguments)
     faults = result.err.gsub(/offset \d+/, "offset N").lines(chomp: true).uniq
     assert_equal [1, ["vm-trace: F: offset N: #{message}"]], [result.status, faults]
   end
@@ -299,10 +299,10 @@ class TestStates < Minitest::Test
   end
 
   def test_lost_times_that_are_no_numbers
-    broken("R has no unsigned number as its argument lost_ns") do |t|
+    broken("side_exit R has no unsigned number as its argument lost_ns") do |t|
       t.exits(:main, "R", A, 5, lost: nil, lost_ns: "long")
     end
-    broken("site has only one of lost_ns and lost_max_ns") { |t| t.site("S", A, 1, lost_ns: [:uint64, 5]) }
+    broken("trace site lacks its argument lost_max_ns") { |t| t.site("S", A, 1, lost_ns: [:uint64, 5]) }
     broken("site: one exit lost 700000 ns, but all of them 600000") { |t| t.site("S", A, 1, lost: 0.6, max: 0.7) }
   end
 
@@ -327,7 +327,7 @@ class TestStates < Minitest::Test
       t.thread(:worker, 44)
       t.states(:worker, compiled: 119, unseen: 1)
     end
-    broken("states has no unsigned number as its argument gc") do |t|
+    broken("trace states has no unsigned number as its argument gc") do |t|
       t.thread(:worker, 44)
       t.event(:instant, :worker, "trace", "states", 99, gc: "much")
     end
@@ -349,9 +349,9 @@ class TestStates < Minitest::Test
     sums = { iseq: "F#f (/f.rb:1)", why: "not compiled yet", calls: [:uint64, 1],
              interpreted_ns: [:uint64, 5], first_ns: [:uint64, 1], last_ns: [:uint64, 2] }
     {
-      "interpreted lacks its argument calls" => { calls: nil },
-      "interpreted lacks its argument iseq" => { iseq: nil },
-      "interpreted: unknown why: tired" => { why: "tired" },
+      "trace interpreted lacks its argument calls" => { calls: nil },
+      "trace interpreted lacks its argument iseq" => { iseq: nil },
+      "trace interpreted has the unknown why tired" => { why: "tired" },
       "interpreted: calls is 0" => { calls: [:uint64, 0] },
       "interpreted: its first call is later than its last: 3, 2" => { first_ns: [:uint64, 3] },
     }.each do |message, wrong|
@@ -360,10 +360,10 @@ class TestStates < Minitest::Test
   end
 
   def test_slices_that_make_no_sense
-    broken("unknown execution slice waiting") { |t| t.slice(:main, "waiting", 1, 2) }
-    broken("compiled lacks its argument iseq") { |t| t.slice(:main, "compiled", 1, 2) }
-    broken("interpreted lacks its argument why") { |t| t.slice(:main, "interpreted", 1, 2, iseq: "F#f (/f.rb:1)") }
-    broken("interpreted lacks its argument insn") { |t| t.slice(:main, "interpreted", 1, 2, reason: "R", "0": A) }
+    broken("unknown event execution waiting", "--strict") { |t| t.slice(:main, "waiting", 1, 2) }
+    broken("execution compiled lacks its argument iseq") { |t| t.slice(:main, "compiled", 1, 2) }
+    broken("execution interpreted lacks its argument why") { |t| t.slice(:main, "interpreted", 1, 2, iseq: "F#f (/f.rb:1)") }
+    broken("execution interpreted lacks its argument insn") { |t| t.slice(:main, "interpreted", 1, 2, reason: "R", "0": A) }
     broken("execution compiling is not a duration in one record") do |t|
       t.event(:begin, :main, "execution", "compiling", 1)
       t.event(:end, :main, "execution", "compiling", 2)

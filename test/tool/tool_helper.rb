@@ -66,8 +66,8 @@ module ToolHelper
   end
 
   # The file has only this fault, at that place.
-  def assert_fault(offset, message, bytes, status: 1)
-    result = check(bytes)
+  def assert_fault(offset, message, bytes, *options, status: 1)
+    result = check(bytes, *options)
     assert_equal "vm-trace: F: offset #{offset}: #{message}\n", result.err
     assert_equal status, result.status
     assert_empty result.out

@@ -130,7 +130,7 @@ words_have_their_numbers_as_indexes_in_every_chunk(void **state)
     start();
     assert_true(rb_vm_trace_writer_next_chunk(&writer));
     struct trace *trace = look();
-    for (int word = 1; word < STRING_COUNT; word++) {
+    for (int word = 1; word < FIXED_STRINGS; word++) {
         size_t bytes;
         const char *text = rb_vm_trace_known_text((enum known_string)word, &bytes);
         assert_non_null(trace_string(trace, (unsigned)word));
@@ -168,7 +168,7 @@ longest_string_is_read_back(void **state)
     start();
     assert_true(put(LARGEST, 'l'));
     struct trace *trace = finish();
-    const char *text = trace_string(trace, STRING_COUNT + 1);
+    const char *text = trace_string(trace, FIXED_STRINGS + 1);
     assert_int_equal(strlen(text), 32752);
     assert_int_equal(strspn(text, "l"), 32752);
     trace_free(trace);
@@ -343,7 +343,7 @@ full_chunk_refuses_and_the_next_one_goes_on(void **state)
     assert_true(put(100, 'b'));
     struct trace *trace = finish();
     assert_int_equal(trace->chunk_count, 2);
-    assert_int_equal(trace->string_count, put_count + 1 + 2 * STRING_COUNT);
+    assert_int_equal(trace->string_count, put_count + 1 + 2 * FIXED_STRINGS);
     trace_free(trace);
 }
 
@@ -368,7 +368,7 @@ records_of_all_sizes_fill_chunks_without_loss(void **state)
     }
     struct trace *trace = finish();
     assert_int_equal(trace->chunk_count, 5);
-    assert_int_equal(trace->string_count, count + 5 * STRING_COUNT);
+    assert_int_equal(trace->string_count, count + 5 * FIXED_STRINGS);
     assert_true(words_put > 4 * CHUNK_WORDS - 4 * (LARGEST + 1200));
     trace_free(trace);
 }
@@ -388,7 +388,7 @@ full_string_table_starts_a_new_chunk(void **state)
     /* A few may be kept for the last words. */
     assert_in_range(slot.index, 32757, 32767);
     assert_int_equal(writer.next_string, slot.index + 1);
-    assert_int_equal(count + STRING_COUNT, slot.index);
+    assert_int_equal(count + FIXED_STRINGS, slot.index);
     assert_true(writer.pos < CHUNK_WORDS - 10000); /* the table was full, not the chunk */
     struct trace *trace = look();
     sprintf(text, "%zu", count - 1);
@@ -397,10 +397,10 @@ full_string_table_starts_a_new_chunk(void **state)
 
     assert_true(rb_vm_trace_writer_next_chunk(&writer));
     assert_true(rb_vm_trace_writer_define(&writer, &slot, "first of the next", 17));
-    assert_int_equal(slot.index, STRING_COUNT + 1);
+    assert_int_equal(slot.index, FIXED_STRINGS + 1);
     trace = finish();
     assert_int_equal(trace->chunk_count, 2);
-    assert_string_equal(trace_string(trace, STRING_COUNT + 1), "first of the next");
+    assert_string_equal(trace_string(trace, FIXED_STRINGS + 1), "first of the next");
     trace_free(trace);
 }
 
@@ -432,7 +432,7 @@ chunk_can_be_read_alone(void **state)
         assert_int_equal(event->ns, 10 + offset / CHUNK);
         assert_string_equal(event->thread, "main");
         assert_string_equal(event->process, "ruby");
-        assert_string_equal(trace_string(trace, STRING_COUNT + 1), "a label");
+        assert_string_equal(trace_string(trace, FIXED_STRINGS + 1), "a label");
         trace_free(trace);
     }
     free(data);

@@ -8,7 +8,7 @@
 static const struct {
     const char *text;
     size_t bytes;
-} strings[STRING_COUNT] = {
+} strings[FIXED_STRINGS] = {
     { "", 0 },
 #define FIXED(name, text) { text, sizeof(text) - 1 },
 #include "vm_trace/schema/events.def"
@@ -21,10 +21,32 @@ rb_vm_trace_known_text(enum known_string string, size_t *bytes_out)
     return strings[string].text;
 }
 
+const struct vm_trace_string *rb_vm_trace_known[KNOWN_TEXTS];
+
+/* Threads that do it at once get the same texts. */
+bool
+rb_vm_trace_known_init(void)
+{
+    static const char *const texts[KNOWN_TEXTS] = {
+#define FIXED(name, text) text,
+#define STRING(name, text) text,
+#include "vm_trace/schema/events.def"
+    };
+    static bool made;
+    if (__atomic_load_n(&made, __ATOMIC_ACQUIRE)) return true;
+    for (int i = 0; i < KNOWN_TEXTS; i++) {
+        const struct vm_trace_string *text = rb_vm_trace_string_permanent(texts[i], strlen(texts[i]));
+        if (!text) return false;
+        __atomic_store_n(&rb_vm_trace_known[i], text, __ATOMIC_RELAXED);
+    }
+    __atomic_store_n(&made, true, __ATOMIC_RELEASE);
+    return true;
+}
+
 enum known_string
 rb_vm_trace_known_string(const char *text)
 {
-    int string = STRING_COUNT - 1;
+    int string = FIXED_STRINGS - 1;
     while (string > STRING_NONE && strcmp(strings[string].text, text) != 0) string--;
     return (enum known_string)string;
 }

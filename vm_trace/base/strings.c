@@ -230,16 +230,6 @@ rb_vm_trace_string_permanent(const char *text, size_t bytes)
     return intern(text, bytes, true);
 }
 
-bool
-rb_vm_trace_strings_permanent(const struct vm_trace_permanent_text *texts, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        *texts[i].string = rb_vm_trace_string_permanent(texts[i].text, strlen(texts[i].text));
-        if (!*texts[i].string) return false;
-    }
-    return true;
-}
-
 void
 rb_vm_trace_string_retain(struct vm_trace_string *string)
 {

@@ -40,16 +40,6 @@ struct vm_trace_string *rb_vm_trace_string_intern(const char *text, size_t bytes
 /* The same, but the text is never freed, however often it is interned. */
 struct vm_trace_string *rb_vm_trace_string_permanent(const char *text, size_t bytes);
 
-/* Texts that are used for as long as the process lives. */
-struct vm_trace_permanent_text {
-    const struct vm_trace_string **string; /* where it goes */
-    const char *text;
-};
-
-/* All of them. False: no memory. Any thread. */
-bool rb_vm_trace_strings_permanent(const struct vm_trace_permanent_text *texts, size_t count);
-#define STRINGS_PERMANENT(texts) rb_vm_trace_strings_permanent(texts, sizeof(texts) / sizeof((texts)[0]))
-
 /* One reference more, to a text that the caller knows to have one. Any thread. */
 void rb_vm_trace_string_retain(struct vm_trace_string *string);
 

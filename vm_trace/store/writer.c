@@ -174,7 +174,7 @@ begin_tables(struct rb_vm_trace_writer *writer)
     writer_publish(writer, 2, fxt_header(FXT_RECORD_INITIALIZATION, 2));
 
     struct vm_trace_slot slot;
-    for (int string = 1; string < STRING_COUNT; string++) {
+    for (int string = 1; string < FIXED_STRINGS; string++) {
         size_t bytes;
         const char *text = rb_vm_trace_known_text((enum known_string)string, &bytes);
         rb_vm_trace_writer_define(writer, &slot, text, bytes);

@@ -27,8 +27,6 @@ struct vm_trace_allocations_state {
 };
 
 /* Not among the known strings, because most traces have no allocations. */
-static const struct vm_trace_string *category, *freed_name, *alive_name, *sample_key, *size_key, *survived_key,
-    *untracked_key;
 
 static uint64_t last_sample;          /* the number of the last one in this trace */
 static uint64_t randomness;           /* see random_bits */
@@ -137,14 +135,15 @@ key_index(struct vm_trace_event *event, const struct vm_trace_string *key, enum 
     return true;
 }
 
-/* What all events of a sample share: the category, a name, and the number as first argument. */
+/* What all events of a sample share: the KNOWN(ALLOCATION), a name, and the number as first argument. */
 static bool
 add_head(struct vm_trace_event *event, const struct vm_trace_string *name, uint64_t number,
          enum known_string *category_out, unsigned *name_out)
 {
     enum known_string key;
-    if (!key_index(event, category, category_out) || !writer_interned(event->writer, name, name_out)) return false;
-    if (!key_index(event, sample_key, &key)) return false;
+    if (!key_index(event, KNOWN(ALLOCATION), category_out) || !writer_interned(event->writer, name, name_out) ||
+        !key_index(event, KNOWN(SAMPLE), &key))
+        return false;
     event_uint64(event, key, number);
     return true;
 }
@@ -158,11 +157,11 @@ write_sample(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_stru
     unsigned name;
     if (!rb_vm_trace_event_begin_in_fiber(&event, ractor, ec, sample->ns)) return false;
     if (!add_head(&event, sample->class_name, sample->number, &in, &name)) return false;
-    if (!key_index(&event, size_key, &key)) return false;
+    if (!key_index(&event, KNOWN(SIZE), &key)) return false;
     event_uint32(&event, key, sample->size);
     event_uint32(&event, STRING_WEIGHT, sample->weight);
     if (sample->untracked) {
-        if (!key_index(&event, untracked_key, &key)) return false;
+        if (!key_index(&event, KNOWN(UNTRACKED), &key)) return false;
         event_uint32(&event, key, 1);
     }
     if (sample->stack && !rb_vm_trace_event_backtrace(&event, &ractor->stacks, 0)) return false;
@@ -226,7 +225,7 @@ write_fate(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct
     unsigned name;
     if (!rb_vm_trace_event_begin(&event, ractor, ec, fate->ns)) return false;
     if (!add_head(&event, fate->name, fate->sample->sample, &in, &name)) return false;
-    if (!key_index(&event, survived_key, &key)) return false;
+    if (!key_index(&event, KNOWN(SURVIVED), &key)) return false;
     event_uint32(&event, key, fate->sample->survived);
     return event_end(&event, FXT_EVENT_INSTANT, in, name);
 }
@@ -253,7 +252,7 @@ write_freed(void *data, const struct vm_trace_live_sample *sample)
     struct collector *collector = data;
     if (sample->epoch != trace_epoch()) return; /* its allocation is older than the last reset */
     if (!collector->ractor) collector->ractor = recording_ractor(&collector->ec);
-    if (collector->ractor) put_fate(collector->ractor, collector->ec, sample, freed_name);
+    if (collector->ractor) put_fate(collector->ractor, collector->ec, sample, KNOWN(FREED));
 }
 
 void
@@ -303,7 +302,7 @@ write_living(struct rb_vm_trace_ractor *ractor, struct vm_trace_totals *totals)
     (void)totals; /* what is written is counted with the ractor's events */
     enum { AT_ONCE = 64 };
     for (int i = 0; i < AT_ONCE && living.next < living.count; i++, living.next++) {
-        put_fate(ractor, NULL, &living.samples[living.next], alive_name);
+        put_fate(ractor, NULL, &living.samples[living.next], KNOWN(ALIVE));
     }
     return living.next < living.count;
 }
@@ -315,7 +314,7 @@ report_living(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_str
     (void)totals; /* events are counted with those of the ractor */
     if (!ractor || !rb_vm_trace_allocations.rate || !make_room()) return;
     note_living();
-    for (; living.next < living.count; living.next++) put_fate(ractor, ec, &living.samples[living.next], alive_name);
+    for (; living.next < living.count; living.next++) put_fate(ractor, ec, &living.samples[living.next], KNOWN(ALIVE));
 }
 
 /* --- the stream ------------------------------------------------------------------------------------ */
@@ -356,14 +355,9 @@ refuse_allocations(uint64_t rate, const char *only)
 static const char *
 start_allocations(bool by_flags)
 {
-    static const struct vm_trace_permanent_text names[] = {
-        { &category, "allocation" }, { &freed_name, "freed" }, { &alive_name, "alive" },
-        { &sample_key, "sample" }, { &size_key, "size" }, { &survived_key, "survived" },
-        { &untracked_key, "untracked" }
-    };
     (void)by_flags;
     if (!rb_vm_trace_allocations.rate) return NULL;
-    if (!STRINGS_PERMANENT(names)) return "out of memory";
+    if (!rb_vm_trace_known_init()) return "out of memory";
     if (!rb_vm_trace_live_samples_init()) return "out of memory";
     rb_vm_trace_live_samples_clear();
     last_sample = 0;

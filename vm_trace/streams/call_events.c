@@ -6,20 +6,6 @@
 
 #include <string.h>
 
-static const struct vm_trace_string *category, *left_out_name, *left_out_ns_name, *began_name, *ended_name, *before,
-    *after, *never;
-
-bool
-rb_vm_trace_call_events_init(void)
-{
-    static const struct vm_trace_permanent_text texts[] = {
-        { &category, "call" }, { &left_out_name, "left_out" }, { &left_out_ns_name, "left_out_ns" },
-        { &began_name, "began" }, { &ended_name, "ended" }, { &before, "before the trace" },
-        { &after, "after the trace" }, { &never, "never" }
-    };
-    return STRINGS_PERMANENT(texts);
-}
-
 struct call_event {
     struct rb_vm_trace_calls *calls;
     const struct vm_trace_open_call *call;
@@ -49,7 +35,7 @@ write_call(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct
     /* One that was open at a reset begins before it (open_calls.c), unless another reset has come since. */
     if (calls->epoch == ractor->epoch) event.record[1] = call->begin_ns;
     uint64_t end_ns = written->end_ns > event.record[1] ? written->end_ns : event.record[1];
-    if (!writer_interned(event.writer, category, &in) || !writer_interned(event.writer, call->name, &name))
+    if (!writer_interned(event.writer, KNOWN(CALL), &in) || !writer_interned(event.writer, call->name, &name))
         return false;
     if (!calls->copy && &ractor->writer == event.writer) { /* the next ones take the short way */
         struct vm_trace_call_name *known = &calls_of(ractor)->names[call->slot];
@@ -62,12 +48,13 @@ write_call(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct
         calls->reused = event.writer->reused;
         calls->renamed = event.writer->renamed;
     }
-    if (call->left_out && (!event_uint64_rarely(&event, left_out_name, call->left_out) ||
-                           !event_uint64_rarely(&event, left_out_ns_name, call->left_out_ns)))
+    if (call->left_out && (!event_uint64_rarely(&event, KNOWN(LEFT_OUT), call->left_out) ||
+                           !event_uint64_rarely(&event, KNOWN(LEFT_OUT_NS), call->left_out_ns)))
         return false;
-    if (call->began_before && !event_interned_rarely(&event, began_name, before)) return false;
+    if (call->began_before && !event_interned_rarely(&event, KNOWN(BEGAN), KNOWN(BEFORE_THE_TRACE))) return false;
     if (written->end != VM_TRACE_CALL_ENDED &&
-        !event_interned_rarely(&event, ended_name, written->end == VM_TRACE_CALL_OPEN ? after : never))
+        !event_interned_rarely(&event, KNOWN(ENDED),
+                               written->end == VM_TRACE_CALL_OPEN ? KNOWN(AFTER_THE_TRACE) : KNOWN(NEVER)))
         return false;
     return event_end_id(&event, FXT_EVENT_DURATION_COMPLETE, (enum known_string)in, name, end_ns);
 }

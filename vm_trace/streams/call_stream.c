@@ -81,7 +81,7 @@ start_calls(bool by_flags)
 {
     (void)by_flags;
     if (!rb_vm_trace_calls.rate) return NULL;
-    if (!rb_vm_trace_call_events_init()) return "out of memory";
+    if (!rb_vm_trace_known_init()) return "out of memory";
     const char *why = patch_code();
     if (why) return why;
     forget_replaced();

@@ -27,22 +27,11 @@ struct vm_trace_call_times {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct vm_trace_call_times **buckets; /* guarded by lock; entries' counters are not */
-static const struct vm_trace_string *interpreted_name, *calls_event_name, *state_name, *states[STATES], *whys[STATES];
-static const struct vm_trace_string *why_name, *calls_name, *ran_name, *interpreted_ns_name, *first_name, *last_name;
 
 bool
 rb_vm_trace_call_times_init(void)
 {
-    static const struct vm_trace_permanent_text texts[] = {
-        { &interpreted_name, "interpreted" }, { &calls_event_name, "calls" },
-        { &states[VM_TRACE_COMPILED], "compiled" }, { &states[VM_TRACE_EXITED], "exited" },
-        { &whys[VM_TRACE_UNCOMPILED], "not compiled yet" },
-        { &whys[VM_TRACE_UNCOMPILABLE], "cannot be compiled" },
-        { &whys[VM_TRACE_REPROFILED], "profiled again" }, { &state_name, "state" }, { &why_name, "why" },
-        { &calls_name, "calls" }, { &ran_name, "ran_ns" }, { &interpreted_ns_name, "interpreted_ns" },
-        { &first_name, "first_ns" }, { &last_name, "last_ns" }
-    };
-    if (!STRINGS_PERMANENT(texts)) return false;
+    if (!rb_vm_trace_known_init()) return false;
     if (!buckets) buckets = calloc(BUCKETS, sizeof(struct vm_trace_call_times *));
     return buckets != NULL;
 }
@@ -186,7 +175,12 @@ rb_vm_trace_call_times_unit_freed(uintptr_t unit)
 const struct vm_trace_string *
 rb_vm_trace_call_times_why(enum vm_trace_execution state)
 {
-    return whys[state] ? whys[state] : states[VM_TRACE_EXITED];
+    switch (state) {
+      case VM_TRACE_UNCOMPILED: return KNOWN(NOT_COMPILED_YET);
+      case VM_TRACE_UNCOMPILABLE: return KNOWN(CANNOT_BE_COMPILED);
+      case VM_TRACE_REPROFILED: return KNOWN(PROFILED_AGAIN);
+      default: return KNOWN(EXITED);
+    }
 }
 
 /* --- the event ----------------------------------------------------------------------------------------- */
@@ -202,22 +196,23 @@ write_calls(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struc
     const struct call_event *written = what;
     const struct vm_trace_call_times *entry = written->entry;
     enum vm_trace_execution state = written->state;
-    bool interpreted = whys[state] != NULL;
+    bool compiled = state == VM_TRACE_COMPILED || state == VM_TRACE_EXITED;
+    const struct vm_trace_string *why =
+        state == VM_TRACE_COMPILED ? KNOWN(COMPILED) : rb_vm_trace_call_times_why(state);
     struct vm_trace_event event;
     unsigned name;
     if (!rb_vm_trace_event_begin(&event, ractor, ec, clock_now_ns(&ractor->clock))) return false;
-    if (!writer_interned(event.writer, interpreted ? interpreted_name : calls_event_name, &name)) return false;
+    if (!writer_interned(event.writer, compiled ? KNOWN(CALLS) : KNOWN(INTERPRETED), &name)) return false;
     if (!event_interned(&event, STRING_ISEQ, entry->label)) return false;
-    if (!event_interned_rarely(&event, interpreted ? why_name : state_name, interpreted ? whys[state] : states[state]))
-        return false;
+    if (!event_interned_rarely(&event, compiled ? KNOWN(STATE) : KNOWN(WHY), why)) return false;
     const struct {
         const struct vm_trace_string *name;
         uint64_t value;
-    } numbers[] = { { calls_name, entry->of[state].calls },
-                    { ran_name, entry->of[state].ran_ns },
-                    { interpreted_ns_name, entry->of[state].interpreted_ns },
-                    { first_name, entry->of[state].first_ns },
-                    { last_name, entry->of[state].last_ns } };
+    } numbers[] = { { KNOWN(CALLS), entry->of[state].calls },
+                    { KNOWN(RAN_NS), entry->of[state].ran_ns },
+                    { KNOWN(INTERPRETED_NS), entry->of[state].interpreted_ns },
+                    { KNOWN(FIRST_NS), entry->of[state].first_ns },
+                    { KNOWN(LAST_NS), entry->of[state].last_ns } };
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
         if (!event_uint64_rarely(&event, numbers[i].name, numbers[i].value)) return false;
     }

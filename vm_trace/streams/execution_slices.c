@@ -7,32 +7,14 @@
 
 #include <string.h>
 
-static struct {
-    const struct vm_trace_string *category, *why, *names[VM_TRACE_EXECUTIONS];
-} strings;
-
 /* Numbers of tracks, of all threads. */
 static uint32_t last_track;
 
-static const char *
+static const struct vm_trace_string *
 name_of(enum vm_trace_execution state)
 {
-    if (state == VM_TRACE_COMPILED) return "compiled";
-    return state == VM_TRACE_COMPILING ? "compiling" : "interpreted";
-}
-
-bool
-rb_vm_trace_slices_init(void)
-{
-    static const char CATEGORY[] = "execution", WHY[] = "why";
-    strings.category = rb_vm_trace_string_permanent(CATEGORY, sizeof(CATEGORY) - 1);
-    strings.why = rb_vm_trace_string_permanent(WHY, sizeof(WHY) - 1);
-    for (int state = 0; state < VM_TRACE_EXECUTIONS; state++) {
-        const char *name = name_of((enum vm_trace_execution)state);
-        strings.names[state] = rb_vm_trace_string_permanent(name, strlen(name));
-        if (!strings.names[state]) return false;
-    }
-    return strings.category && strings.why;
+    if (state == VM_TRACE_COMPILED) return KNOWN(COMPILED);
+    return state == VM_TRACE_COMPILING ? KNOWN(COMPILING) : KNOWN(INTERPRETED);
 }
 
 static size_t
@@ -88,8 +70,8 @@ write_event(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struc
     struct vm_trace_event event;
     unsigned category, name;
     if (!begin_slice(&event, ractor, slice)) return false;
-    if (!writer_interned(event.writer, strings.category, &category)) return false;
-    if (!writer_interned(event.writer, strings.names[level->state], &name)) return false;
+    if (!writer_interned(event.writer, KNOWN(EXECUTION), &category)) return false;
+    if (!writer_interned(event.writer, name_of(level->state), &name)) return false;
     if (site && site->serial == level->exit.serial) {
         if (!put_exit(&event, site)) return false;
     }
@@ -97,7 +79,7 @@ write_event(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struc
         const struct vm_trace_string *why = rb_vm_trace_call_times_why(level->state);
         unsigned key;
         /* None: due to an exit whose site was freed meanwhile, or to an exception. */
-        if (why && (!writer_interned(event.writer, strings.why, &key) ||
+        if (why && (!writer_interned(event.writer, KNOWN(WHY), &key) ||
                     !event_interned(&event, (enum known_string)key, why)))
             return false;
     }

@@ -7,9 +7,6 @@
 
 #include "vm_trace/streams/levels.h"
 
-/* Make the strings. False: no memory. */
-bool rb_vm_trace_slices_init(void);
-
 /* For the function below. */
 void rb_vm_trace_write_slice_slow(struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_states *states,
                                   const struct vm_trace_level *level, uint64_t end_ns);

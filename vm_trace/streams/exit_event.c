@@ -75,8 +75,8 @@ write_exit(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct
     event_uint32(&event, STRING_VERSION, site->version);
     if (exit->weight > 1) event_uint32(&event, STRING_WEIGHT, (uint32_t)exit->weight);
     if (exit->outcome != STRING_NONE) event_string(&event, STRING_OUTCOME, exit->outcome);
-    if (site->callee && !event_interned_rarely(&event, rb_vm_trace_callee_name, site->callee)) return false;
-    if (site->repeated && !event_uint32_rarely(&event, rb_vm_trace_insn_index_name, site->insn_index)) return false;
+    if (site->callee && !event_interned_rarely(&event, KNOWN(CALLEE), site->callee)) return false;
+    if (site->repeated && !event_uint32_rarely(&event, KNOWN(INSN_INDEX), site->insn_index)) return false;
     if (has_iseq_p(site) && !event_interned(&event, STRING_ISEQ, site->iseq)) return false;
     if (exit->seen) {
         enum { SEEN_WORDS = 1 };
@@ -84,7 +84,7 @@ write_exit(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct
         if (!rb_vm_trace_seen_write(&event, &exits_of(ractor)->seen, &exit->seen_text)) return false;
     }
     if (lost) { /* the last one, for rb_vm_trace_fill_lost */
-        if (!event_uint64_rarely(&event, rb_vm_trace_lost_name, 0)) return false;
+        if (!event_uint64_rarely(&event, KNOWN(LOST_NS), 0)) return false;
     }
     struct vm_trace_sample sample;
     sample.words = 0; /* the rest of it is for samples */

@@ -15,7 +15,6 @@ struct vm_trace_marker_state {
 int rb_vm_trace_markers_on;
 
 /* Not a known string, for most traces have no markers. */
-static const struct vm_trace_string *category;
 
 static struct vm_trace_marker_state *
 markers_of(const struct rb_vm_trace_ractor *ractor)
@@ -86,7 +85,7 @@ write_marker(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_stru
     if (!rb_vm_trace_event_begin_in_fiber(&event, ractor, ec, written->ns)) return false;
     const struct vm_trace_string *string =
         written->name ? written->name : cached_text(state, marker->name, marker->name_bytes);
-    if (!string || !writer_interned(event.writer, category, &in) || !writer_interned(event.writer, string, &name))
+    if (!string || !writer_interned(event.writer, KNOWN(MARKER), &in) || !writer_interned(event.writer, string, &name))
         return false;
     for (unsigned i = 0; i < marker->argument_count; i++) {
         if (!put_argument(&event, state, &marker->arguments[i])) return false;
@@ -171,11 +170,9 @@ rb_vm_trace_marker_counter_slow(const rb_vm_trace_marker *name, int64_t value)
 static const char *
 start_markers(bool by_flags)
 {
-    static const char CATEGORY[] = "marker";
     (void)by_flags;
     if (!rb_vm_trace_markers.rate) return NULL;
-    category = rb_vm_trace_string_permanent(CATEGORY, sizeof(CATEGORY) - 1);
-    if (!category) return "out of memory";
+    if (!rb_vm_trace_known_init()) return "out of memory";
     rb_vm_trace_markers_on = 1;
     return NULL;
 }

@@ -109,8 +109,6 @@ void rb_vm_trace_call_names_release(struct vm_trace_ractor_calls *calls);
 /* Of a call that has no arguments. */
 #define VM_TRACE_CALL_WORDS 3
 
-bool rb_vm_trace_call_events_init(void);
-
 /* What the trace does not see of a call. */
 enum vm_trace_call_end { VM_TRACE_CALL_ENDED, VM_TRACE_CALL_OPEN, VM_TRACE_CALL_ABANDONED };
 

@@ -11,18 +11,7 @@
 
 enum { NAMED_CPUS = 1024 };
 
-static const struct vm_trace_string *category, *runnable_name, *cpu_name, *why_name, *other_name, *waker_name,
-    *preempted, *woken, *cpu_names[NAMED_CPUS];
-
-static bool
-init_strings(void)
-{
-    static const struct vm_trace_permanent_text texts[] = {
-        { &category, "sched" }, { &runnable_name, "runnable" }, { &cpu_name, "cpu" }, { &why_name, "why" },
-        { &other_name, "other" }, { &waker_name, "waker" }, { &preempted, "preempted" }, { &woken, "woken" }
-    };
-    return STRINGS_PERMANENT(texts);
-}
+static const struct vm_trace_string *cpu_names[NAMED_CPUS];
 
 static const struct vm_trace_string *
 name_of_cpu(uint32_t cpu)
@@ -63,19 +52,19 @@ write_slice(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struc
     (void)ec;
     const struct slice *slice = what;
     const struct vm_trace_native_thread *thread = slice->thread;
-    const struct vm_trace_string *text = slice->runs ? name_of_cpu(slice->cpu) : runnable_name;
+    const struct vm_trace_string *text = slice->runs ? name_of_cpu(slice->cpu) : KNOWN(RUNNABLE);
     struct vm_trace_event event;
     unsigned in, name;
     if (!text ||
         !rb_vm_trace_event_begin_on(&event, ractor, thread->cpu_track.id, rb_vm_trace_native_track_name,
                                     &thread->cpu_track, slice->begin_ns) ||
-        !writer_interned(event.writer, category, &in) || !writer_interned(event.writer, text, &name) ||
-        !event_uint32_rarely(&event, cpu_name, slice->cpu))
+        !writer_interned(event.writer, KNOWN(SCHED), &in) || !writer_interned(event.writer, text, &name) ||
+        !event_uint32_rarely(&event, KNOWN(CPU), slice->cpu))
         return false;
     if (!slice->runs) {
-        if (!event_interned_rarely(&event, why_name, thread->cpu.preempted ? preempted : woken) ||
-            !put_task(&event, other_name, slice->other) ||
-            (!thread->cpu.preempted && !put_task(&event, waker_name, &thread->cpu.place)))
+        if (!event_interned_rarely(&event, KNOWN(WHY), thread->cpu.preempted ? KNOWN(PREEMPTED) : KNOWN(WOKEN)) ||
+            !put_task(&event, KNOWN(OTHER), slice->other) ||
+            (!thread->cpu.preempted && !put_task(&event, KNOWN(WAKER), &thread->cpu.place)))
             return false;
     }
     return event_end_id(&event, FXT_EVENT_DURATION_COMPLETE, (enum known_string)in, name, slice->end_ns);
@@ -212,7 +201,7 @@ struct rb_vm_trace_stream rb_vm_trace_sched = {
 };
 
 static const struct rb_vm_trace_kernel_stream kernel_stream = {
-    &rb_vm_trace_sched, VM_TRACE_PERF_CPUS, init_strings, take_record, finish_thread
+    &rb_vm_trace_sched, VM_TRACE_PERF_CPUS, rb_vm_trace_known_init, take_record, finish_thread
 };
 
 __attribute__((constructor)) static void

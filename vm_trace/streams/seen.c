@@ -67,31 +67,12 @@ static const struct {
     { "splatkw_not_nil", VM_TRACE_LOOKS_AT_RECEIVER, VM_TRACE_ANOTHER_CLASS }
 };
 
-/* Not known strings, for most sites have none of them. */
-static const struct vm_trace_string *seen_name, *index_name, *length_name;
-
 static bool
 reason_is(const struct vm_trace_string *reason, const char *name)
 {
     size_t bytes = strlen(name);
     bool begins = name[bytes - 1] == '(';
     return (begins ? reason->bytes > bytes : reason->bytes == bytes) && memcmp(reason->text, name, bytes) == 0;
-}
-
-static const struct vm_trace_string *
-permanent(const char *text)
-{
-    return rb_vm_trace_string_permanent(text, strlen(text));
-}
-
-/* False: no memory. Ractors may do it at once, for they get the same strings. */
-static bool
-make_names(void)
-{
-    __atomic_store_n(&index_name, permanent("index"), __ATOMIC_RELAXED);
-    __atomic_store_n(&length_name, permanent("length"), __ATOMIC_RELAXED);
-    __atomic_store_n(&seen_name, permanent("seen"), __ATOMIC_RELAXED);
-    return seen_name && index_name && length_name;
 }
 
 struct vm_trace_guard
@@ -101,7 +82,7 @@ rb_vm_trace_seen_find_guard(const struct rb_vm_trace_site *site)
     struct vm_trace_guard guard = { .known = true };
     size_t i = 0;
     while (i < COUNT && !reason_is(site->reason, guards[i].reason)) i++;
-    if (i < COUNT && site->pc && site->kind != RB_VM_TRACE_FALLBACK && make_names()) {
+    if (i < COUNT && site->pc && site->kind != RB_VM_TRACE_FALLBACK && rb_vm_trace_known_init()) {
         guard.looks_at = (uint8_t)guards[i].looks_at;
         guard.expected = (uint8_t)guards[i].expected;
         if (!rb_vm_trace_host_find_operands(site->pc, &guard)) guard.looks_at = VM_TRACE_LOOKS_AT_NOTHING;
@@ -183,12 +164,12 @@ bool
 rb_vm_trace_seen_write(struct vm_trace_event *event, const struct vm_trace_seen *seen,
                        const struct vm_trace_seen_text *text)
 {
-    if (!event_interned_rarely(event, seen_name, text->text)) return false;
+    if (!event_interned_rarely(event, KNOWN(SEEN), text->text)) return false;
     bool wide = seen->what & VM_TRACE_SAW_WIDE;
-    if (seen->what & VM_TRACE_SAW_INDEX && !(wide ? event_int64_rarely(event, index_name, seen->index) :
-                                             event_int32_rarely(event, index_name, (int32_t)seen->index))) {
+    if (seen->what & VM_TRACE_SAW_INDEX && !(wide ? event_int64_rarely(event, KNOWN(INDEX), seen->index) :
+                                             event_int32_rarely(event, KNOWN(INDEX), (int32_t)seen->index))) {
         return false;
     }
-    return !(seen->what & VM_TRACE_SAW_LENGTH) || (wide ? event_uint64_rarely(event, length_name, seen->length) :
-                                                   event_uint32_rarely(event, length_name, (uint32_t)seen->length));
+    return !(seen->what & VM_TRACE_SAW_LENGTH) || (wide ? event_uint64_rarely(event, KNOWN(LENGTH), seen->length) :
+                                                   event_uint32_rarely(event, KNOWN(LENGTH), (uint32_t)seen->length));
 }

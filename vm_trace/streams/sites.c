@@ -24,10 +24,6 @@ static struct {
     bool full;            /* a message said so */
 } sites = { .count = 1 };
 
-const struct vm_trace_string *rb_vm_trace_callee_name;
-const struct vm_trace_string *rb_vm_trace_insn_index_name;
-const struct vm_trace_string *rb_vm_trace_lost_name;
-static const struct vm_trace_string *longest_name;
 uint32_t rb_vm_trace_most_sites = VM_TRACE_MAX_SITES;
 
 #define NO_UNIT ((uintptr_t)1) /* of collective sites: no ISEQ has its instructions there, so they do not die */
@@ -198,36 +194,22 @@ collective_site(enum rb_vm_trace_kind kind)
     return sites.collective[kind];
 }
 
-bool
-rb_vm_trace_sites_have_lost_time(void)
-{
-    static const char LOST[] = "lost_ns", LONGEST[] = "lost_max_ns";
-    rb_vm_trace_lost_name = rb_vm_trace_string_permanent(LOST, sizeof(LOST) - 1);
-    longest_name = rb_vm_trace_string_permanent(LONGEST, sizeof(LONGEST) - 1);
-    return rb_vm_trace_lost_name && longest_name;
-}
-
 /* NULL: no memory. */
 static struct vm_trace_string *
 intern_callee(const char *callee, size_t bytes)
 {
-    static const char NAME[] = "callee";
-    if (!rb_vm_trace_callee_name) rb_vm_trace_callee_name = rb_vm_trace_string_permanent(NAME, sizeof(NAME) - 1);
-    return rb_vm_trace_callee_name ? rb_vm_trace_string_intern(callee, bytes) : NULL;
+    return rb_vm_trace_known_init() ? rb_vm_trace_string_intern(callee, bytes) : NULL;
 }
 
 /* What tells the site from others of its line: where the instruction is, and what it calls. */
 static void
 tell_apart(struct rb_vm_trace_site *site, const struct rb_vm_trace_site_desc *desc)
 {
-    static const char NAME[] = "insn_index";
     char buffer[256];
     if (desc->callee) site->callee = intern_callee(desc->callee, desc->callee_len);
     if (!site->pc || site->part == CATCHES) return;
     if (!rb_vm_trace_host_insn_repeated_p(desc->frame, site->pc, &site->insn_index)) return;
-    if (!rb_vm_trace_insn_index_name)
-        rb_vm_trace_insn_index_name = rb_vm_trace_string_permanent(NAME, sizeof(NAME) - 1);
-    site->repeated = rb_vm_trace_insn_index_name != NULL;
+    site->repeated = rb_vm_trace_known_init();
     if (site->callee) return;
     size_t bytes = rb_vm_trace_host_operand_name(site->pc, buffer, sizeof(buffer));
     if (bytes) site->callee = intern_callee(buffer, bytes < sizeof(buffer) ? bytes : sizeof(buffer));
@@ -335,12 +317,12 @@ write_site(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct
     event_uint32(&event, STRING_VERSION, site->version);
     if (!event_interned(&event, STRING_LOCATION, site->location)) return false;
     if (site->iseq && !event_interned(&event, STRING_ISEQ, site->iseq)) return false;
-    if (site->callee && !event_interned_rarely(&event, rb_vm_trace_callee_name, site->callee)) return false;
-    if (site->repeated && !event_uint32_rarely(&event, rb_vm_trace_insn_index_name, site->insn_index)) return false;
+    if (site->callee && !event_interned_rarely(&event, KNOWN(CALLEE), site->callee)) return false;
+    if (site->repeated && !event_uint32_rarely(&event, KNOWN(INSN_INDEX), site->insn_index)) return false;
     event_uint64(&event, STRING_HITS, report->hits);
     if (report->lost.ns) {
-        if (!event_uint64_rarely(&event, rb_vm_trace_lost_name, report->lost.ns)) return false;
-        if (!event_uint64_rarely(&event, longest_name, report->lost.longest_ns)) return false;
+        if (!event_uint64_rarely(&event, KNOWN(LOST_NS), report->lost.ns)) return false;
+        if (!event_uint64_rarely(&event, KNOWN(LOST_MAX_NS), report->lost.longest_ns)) return false;
     }
     return event_end(&event, FXT_EVENT_INSTANT, STRING_TRACE, STRING_SITE);
 }

@@ -35,18 +35,6 @@ struct rb_vm_trace_site {
     struct vm_trace_string *iseq; /* label of the ISEQ that was compiled; NULL where its versions are not followed */
 };
 
-/* The name of the argument that holds it; interned when the first site has one. */
-extern const struct vm_trace_string *rb_vm_trace_callee_name;
-
-/* The same for `insn_index`. */
-extern const struct vm_trace_string *rb_vm_trace_insn_index_name;
-
-/* The same for `lost_ns`, once states are recorded (rb_vm_trace_sites_have_lost_time). */
-extern const struct vm_trace_string *rb_vm_trace_lost_name;
-
-/* Make the names that events of exits and sites need for lost time. False: no memory. */
-bool rb_vm_trace_sites_have_lost_time(void);
-
 /* The category of its events. */
 static inline enum known_string
 site_category(const struct rb_vm_trace_site *site)

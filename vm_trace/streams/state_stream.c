@@ -13,10 +13,7 @@
 static const char *
 watch_states(void)
 {
-    if (!rb_vm_trace_sites_have_lost_time() || !rb_vm_trace_slices_init() || !rb_vm_trace_thread_times_init() ||
-        !rb_vm_trace_call_times_init()) {
-        return "out of memory";
-    }
+    if (!rb_vm_trace_call_times_init()) return "out of memory";
     rb_vm_trace_states_on = 1;
     rb_vm_trace_frames_report(RB_VM_TRACE_FRAMES_STATES, true);
     return NULL;

@@ -26,22 +26,11 @@ struct call {
 
 static struct call calls[CALLS];
 static const struct vm_trace_string *errors[ERRORS];
-static const struct vm_trace_string *category, *result_name, *errno_name, *ended_name, *after, *never;
 
 static const struct vm_trace_string *
 permanent(const char *text)
 {
     return rb_vm_trace_string_permanent(text, strlen(text));
-}
-
-static bool
-init_strings(void)
-{
-    static const struct vm_trace_permanent_text texts[] = {
-        { &category, "syscall" }, { &result_name, "result" }, { &errno_name, "errno" },
-        { &ended_name, "ended" }, { &after, "after the trace" }, { &never, "never" }
-    };
-    return STRINGS_PERMANENT(texts);
 }
 
 /* Without tracefs's list of arguments there are only the registers, which need not all be arguments. */
@@ -124,10 +113,11 @@ put_argument(struct vm_trace_event *event, const struct vm_trace_string *name,
 static bool
 put_result(struct vm_trace_event *event, const struct slice *slice)
 {
-    if (slice->end != RETURNED) return event_interned_rarely(event, ended_name, slice->end == AFTER ? after : never);
+    const struct vm_trace_string *open = slice->end == AFTER ? KNOWN(AFTER_THE_TRACE) : KNOWN(NEVER);
+    if (slice->end != RETURNED) return event_interned_rarely(event, KNOWN(ENDED), open);
     bool failed = slice->result < 0 && slice->result >= -MOST_ERROR;
     const struct vm_trace_string *error = failed ? error_of(-slice->result) : NULL;
-    return error ? event_interned_rarely(event, errno_name, error) : put_number(event, result_name, slice->result);
+    return error ? event_interned_rarely(event, KNOWN(ERRNO), error) : put_number(event, KNOWN(RESULT), slice->result);
 }
 
 static bool
@@ -142,7 +132,7 @@ write_call(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct
     if (!call->name) return false;
     if (!rb_vm_trace_event_begin_on(&event, ractor, thread->call.track.id, rb_vm_trace_native_track_name,
                                     &thread->call.track, thread->call.ns) ||
-        !writer_interned(event.writer, category, &in) || !writer_interned(event.writer, call->name, &name))
+        !writer_interned(event.writer, KNOWN(SYSCALL), &in) || !writer_interned(event.writer, call->name, &name))
         return false;
     for (int i = 0; i < call->argument_count; i++) {
         if (!put_argument(&event, call->arguments[i].name, &call->arguments[i].is, thread->call.arguments[i]))
@@ -252,7 +242,7 @@ struct rb_vm_trace_stream rb_vm_trace_syscalls = {
 };
 
 static const struct rb_vm_trace_kernel_stream kernel_stream = {
-    &rb_vm_trace_syscalls, VM_TRACE_PERF_SYSCALLS, init_strings, take_record, finish_thread
+    &rb_vm_trace_syscalls, VM_TRACE_PERF_SYSCALLS, rb_vm_trace_known_init, take_record, finish_thread
 };
 
 __attribute__((constructor)) static void

@@ -8,20 +8,7 @@
 
 #define CPUS 256 /* of a context switch */
 
-static const struct vm_trace_string *category, *preempted, *fd_name, *function_name, *waker_name, *nameless,
-    *at_barrier;
 static uint64_t cpus_used[CPUS / 64]; /* a bit for each, changed atomically */
-
-bool
-rb_vm_trace_thread_records_init(void)
-{
-    static const struct vm_trace_permanent_text names[] = {
-        { &category, "blocked" }, { &preempted, "preempted" }, { &fd_name, "fd" },
-        { &function_name, "function" }, { &waker_name, "waker" }, { &nameless, "(no method)" },
-        { &at_barrier, "barrier" }
-    };
-    return STRINGS_PERMANENT(names);
-}
 
 /* --- names ------------------------------------------------------------------------------------- */
 
@@ -265,23 +252,23 @@ write_suspended(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_s
     unsigned none = nobody(state, event.writer);
     if (!none) return false;
     if (blocked) {
-        if (!writer_interned(event.writer, category, &in)) return false;
-        if (!writer_interned(event.writer, waker_name, &waker)) return false;
+        if (!writer_interned(event.writer, KNOWN(BLOCKED), &in)) return false;
+        if (!writer_interned(event.writer, KNOWN(WAKER), &waker)) return false;
         if (suspension->label) {
             if (!name_blocked(event.writer, &ractor->stacks.labels[suspension->label], &text, &name)) return false;
             event_string(&event, STRING_FRAME_0, text);
         }
-        else if (!writer_interned(event.writer, barrier ? at_barrier : nameless, &name)) return false;
+        else if (!writer_interned(event.writer, barrier ? KNOWN(BARRIER) : KNOWN(NO_METHOD), &name)) return false;
         if (thread->fd_and_1 && !barrier) {
-            if (!writer_interned(event.writer, fd_name, &key)) return false;
+            if (!writer_interned(event.writer, KNOWN(FD), &key)) return false;
             event_uint32(&event, (enum known_string)key, (uint32_t)(thread->fd_and_1 - 1));
         }
         const void *called = barrier ? NULL : thread->function;
         const struct vm_trace_string *function = called ? name_of_function(state, called) : NULL;
-        if (function && !event_interned_rarely(&event, function_name, function)) return false;
+        if (function && !event_interned_rarely(&event, KNOWN(FUNCTION), function)) return false;
     }
     else if (suspension->frames) {
-        if (!writer_interned(event.writer, preempted, &in)) return false;
+        if (!writer_interned(event.writer, KNOWN(PREEMPTED), &in)) return false;
         if (!name_blocked(event.writer, &ractor->stacks.labels[suspension->label], &text, &name)) return false;
         if (suspension->frames == 1) event_string(&event, STRING_FRAME_0, text);
         else if (!rb_vm_trace_event_backtrace(&event, &ractor->stacks, 0)) return false;
@@ -315,11 +302,12 @@ write_resumed(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_str
     uint64_t ready_ns = resumption->ready_ns ? resumption->ready_ns : resumption->ns;
     if (!rb_vm_trace_event_begin(&event, ractor, ec, ready_ns)) return false;
     unsigned none = nobody(state, event.writer);
-    if (!none || !writer_interned(event.writer, waker_name, &key)) return false;
+    if (!none || !writer_interned(event.writer, KNOWN(WAKER), &key)) return false;
     if (resumption->ends_blocked) {
-        if (!writer_interned(event.writer, category, &in)) return false;
+        if (!writer_interned(event.writer, KNOWN(BLOCKED), &in)) return false;
+        const struct vm_trace_string *other = resumption->barrier ? KNOWN(BARRIER) : KNOWN(NO_METHOD);
         if (!(resumption->label ? name_blocked(event.writer, &ractor->stacks.labels[resumption->label], &text, &name)
-                                : writer_interned(event.writer, resumption->barrier ? at_barrier : nameless, &name)))
+                                : writer_interned(event.writer, other, &name)))
             return false;
         if (resumption->stack && !rb_vm_trace_event_backtrace(&event, &ractor->stacks, 1)) return false;
     }

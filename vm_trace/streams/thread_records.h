@@ -95,9 +95,6 @@ struct vm_trace_resumption {
     bool stack;             /* the ractor's stacks hold the thread's */
 };
 
-/* Make the strings. False: no memory. */
-bool rb_vm_trace_thread_records_init(void);
-
 /*
  * Give the ractor its CPU number, which its records name. Call it before the time of an event is
  * read: writing the event may need a chunk and take long. If another ractor ended meanwhile, this one

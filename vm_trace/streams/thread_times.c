@@ -12,26 +12,11 @@ static struct vm_trace_thread_times *threads;
 static struct rb_vm_trace_states *contexts;
 static uint32_t generation; /* of the lists: those of a forked child are others */
 
-static const char *const spellings[VM_TRACE_EXECUTIONS] = {
-#define X(name, text) [VM_TRACE_##name] = (text),
+static const enum known_text names[VM_TRACE_EXECUTIONS] = {
+#define X(name, text) [VM_TRACE_##name] = KNOWN_##name,
     VM_TRACE_EXECUTION_STATES(X)
 #undef X
 };
-static const struct vm_trace_string *names[VM_TRACE_EXECUTIONS], *event_name, *changes_name, *left_out_name;
-
-bool
-rb_vm_trace_thread_times_init(void)
-{
-    static const char STATES[] = "states", CHANGES[] = "changes", LEFT_OUT[] = "left_out";
-    for (size_t i = 0; i < VM_TRACE_EXECUTIONS; i++) {
-        names[i] = rb_vm_trace_string_permanent(spellings[i], strlen(spellings[i]));
-        if (!names[i]) return false;
-    }
-    event_name = rb_vm_trace_string_permanent(STATES, sizeof(STATES) - 1);
-    changes_name = rb_vm_trace_string_permanent(CHANGES, sizeof(CHANGES) - 1);
-    left_out_name = rb_vm_trace_string_permanent(LEFT_OUT, sizeof(LEFT_OUT) - 1);
-    return event_name && changes_name && left_out_name;
-}
 
 /* --- which there are --------------------------------------------------------------------------------- */
 
@@ -182,11 +167,11 @@ write_times(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struc
     if (!rb_vm_trace_event_begin_on(&event, ractor, times->id, name_of, times->name, now_ns)) return false;
     for (size_t i = 0; i < VM_TRACE_EXECUTIONS; i++) {
         uint64_t ns = __atomic_load_n(&times->ns[i], __ATOMIC_RELAXED);
-        if (ns && !event_uint64_rarely(&event, names[i], ns)) return false;
+        if (ns && !event_uint64_rarely(&event, rb_vm_trace_known[names[i]], ns)) return false;
     }
-    if (!event_uint64_rarely(&event, changes_name, times->changes)) return false;
-    if (times->left_out && !event_uint64_rarely(&event, left_out_name, times->left_out)) return false;
-    if (!writer_interned(event.writer, event_name, &name)) return false;
+    if (!event_uint64_rarely(&event, KNOWN(CHANGES), times->changes)) return false;
+    if (times->left_out && !event_uint64_rarely(&event, KNOWN(LEFT_OUT), times->left_out)) return false;
+    if (!writer_interned(event.writer, KNOWN(STATES), &name)) return false;
     return event_end(&event, FXT_EVENT_INSTANT, STRING_TRACE, name);
 }
 

@@ -4,9 +4,6 @@
 
 #include "vm_trace/streams/levels.h"
 
-/* Make the strings. False: no memory. */
-bool rb_vm_trace_thread_times_init(void);
-
 /*
  * Include an execution context in the times of its thread, and let `slot` point to it. Returns the
  * times; NULL: no memory. GVL held.

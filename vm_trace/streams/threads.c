@@ -329,7 +329,7 @@ start_threads(bool by_flags)
 {
     (void)by_flags;
     if (!rb_vm_trace_threads.rate) return NULL;
-    if (!rb_vm_trace_thread_records_init()) return "out of memory";
+    if (!rb_vm_trace_known_init()) return "out of memory";
     ticks = rb_vm_trace_clock_ticks_p();
     callers_from_ns = rb_vm_trace_threads.min_ns;
     part = rb_vm_trace_threads.stack_part;

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "analysis/call_check.h"
+#include "analysis/event_args.h"
 #include "base/escape.h"
 #include "fxt/known_strings.h"
 
@@ -47,32 +48,18 @@ void
 call_check_settings(struct call_check *check, struct reader *reader, const struct fxt_event *event)
 {
     uint64_t depth;
-    stream_counts_settings(&check->counts, reader, event);
-    if (stream_counts_uint(reader, event, STRING_CALLS_DEPTH, &depth) && depth == 0)
+    stream_counts_settings(&check->counts, event);
+    if (event_read_uint(event, STRING_CALLS_DEPTH, &depth) && depth == 0)
         FAULT(reader, event, "settings: calls_depth is 0");
 }
 
 void
-call_check_summary(struct call_check *check, struct reader *reader, const struct fxt_event *event)
+call_check_summary(struct call_check *check, const struct fxt_event *event)
 {
     struct call_check_process *process = process_of(check, event->pid);
-    stream_counts_summary(&check->counts, reader, event);
+    stream_counts_summary(&check->counts, event);
     process->summary_offset = event->offset;
-    process->has_left_out |= stream_counts_uint(reader, event, STRING_CALLS_LEFT_OUT, &process->summary_left_out);
-}
-
-/* An argument that can only have one text, or one of two. */
-static bool
-has_mark(struct reader *reader, const struct fxt_event *event, uint32_t known, uint32_t text, uint32_t other)
-{
-    const struct fxt_arg *arg = fxt_event_arg(event, known);
-    if (arg == NULL) return false;
-    char name[140];
-    if (arg->type != FXT_ARG_STRING || (arg->string.id != text && arg->string.id != other)) {
-        FAULT(reader, event, "call %s: %s is not \"%s\"", escape_into(name, sizeof name, event->name),
-              pool_string(reader_pool(reader), known).ptr, pool_string(reader_pool(reader), text).ptr);
-    }
-    return true;
+    process->has_left_out |= event_read_uint(event, STRING_CALLS_LEFT_OUT, &process->summary_left_out);
 }
 
 static void
@@ -80,8 +67,8 @@ check_left_out(struct call_check_process *process, struct reader *reader, const 
 {
     uint64_t left_out = 0, left_out_ns = 0, ns = (uint64_t)(event->end_ns - event->ts_ns);
     char name[140];
-    bool any = stream_counts_uint(reader, event, STRING_LEFT_OUT, &left_out);
-    bool timed = stream_counts_uint(reader, event, STRING_LEFT_OUT_NS, &left_out_ns);
+    bool any = event_read_uint(event, STRING_LEFT_OUT, &left_out);
+    bool timed = event_read_uint(event, STRING_LEFT_OUT_NS, &left_out_ns);
     process->left_out += left_out;
     if (timed && (!any || left_out == 0)) {
         FAULT(reader, event, "call %s has the time of calls that are left out, but leaves out none",
@@ -118,9 +105,8 @@ void
 call_check_call(struct call_check *check, struct reader *reader, const struct fxt_event *event)
 {
     bool complete = event->type == FXT_EVENT_DURATION_COMPLETE;
-    bool began = complete && has_mark(reader, event, STRING_BEGAN, STRING_BEFORE_THE_TRACE, STRING_BEFORE_THE_TRACE);
-    bool ended = complete && has_mark(reader, event, STRING_ENDED, STRING_AFTER_THE_TRACE, STRING_NEVER);
-    stream_counts_slice(&check->counts, reader, event, began || ended);
+    bool part = fxt_event_arg(event, STRING_BEGAN) != NULL || fxt_event_arg(event, STRING_ENDED) != NULL;
+    stream_counts_slice(&check->counts, reader, event, part);
     if (!complete) return;
     check_left_out(process_of(check, event->pid), reader, event);
     check_nesting(check, reader, event);

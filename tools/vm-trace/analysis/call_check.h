@@ -31,7 +31,7 @@ void call_check_chunk(struct call_check *check);
 /* All report faults through the reader. */
 void call_check_settings(struct call_check *check, struct reader *reader, const struct fxt_event *event);
 /* The summary, or the event `counts`, which continues it. */
-void call_check_summary(struct call_check *check, struct reader *reader, const struct fxt_event *event);
+void call_check_summary(struct call_check *check, const struct fxt_event *event);
 /* An event of the category call. */
 void call_check_call(struct call_check *check, struct reader *reader, const struct fxt_event *event);
 /* An event of the category blocked. */

@@ -14,6 +14,12 @@ event_uint(const struct fxt_event *event, uint32_t name, uint64_t missing)
     return fxt_arg_uint(fxt_event_arg(event, name), &value) ? value : missing;
 }
 
+bool
+event_read_uint(const struct fxt_event *event, uint32_t name, uint64_t *value_out)
+{
+    return fxt_arg_uint(fxt_event_arg(event, name), value_out);
+}
+
 uint32_t
 event_text(struct pool *pool, const struct fxt_event *event, uint32_t name)
 {

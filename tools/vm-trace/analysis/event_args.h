@@ -8,6 +8,8 @@
 
 /* Returns an unsigned number, or `missing`. `name` is an enum known_string. */
 uint64_t event_uint(const struct fxt_event *event, uint32_t name, uint64_t missing);
+/* Returns false, and leaves *value_out alone, if there is no such argument, or if it is no unsigned number. */
+bool event_read_uint(const struct fxt_event *event, uint32_t name, uint64_t *value_out);
 /* Returns the reason of an exit, a fallback, an invalidation or a site as all commands count it:
  * without addresses. */
 uint32_t event_reason(struct pool *pool, const struct fxt_event *event);

@@ -42,31 +42,6 @@ text_of_known(struct reader *reader, uint32_t known)
     return pool_string(reader_pool(reader), known).ptr;
 }
 
-/* Returns false, after a fault, if the argument is there but no unsigned number, or is missing though it
- * is required. Without one that is optional *value_out is 0. */
-static bool
-read_uint(struct reader *reader, const struct fxt_event *event, uint32_t known, bool required, uint64_t *value_out)
-{
-    const struct fxt_arg *arg = fxt_event_arg(event, known);
-    char name[140];
-    *value_out = 0;
-    if (arg == NULL && !required) return true;
-    if (fxt_arg_uint(arg, value_out)) return true;
-    FAULT(reader, event, "%s %s argument %s", escape_into(name, sizeof name, event->name),
-          arg != NULL ? "has no unsigned number as its" : "lacks its", text_of_known(reader, known));
-    return false;
-}
-
-static void
-require_text(struct reader *reader, const struct fxt_event *event, uint32_t known)
-{
-    const struct fxt_arg *arg = fxt_event_arg(event, known);
-    char name[140];
-    if (arg != NULL && arg->type == FXT_ARG_STRING) return;
-    FAULT(reader, event, "%s %s argument %s", escape_into(name, sizeof name, event->name),
-          arg != NULL ? "has no string as its" : "lacks its", text_of_known(reader, known));
-}
-
 /* Whether the first is more than the second, by more than what clocks that are read one after the other
  * explain. */
 static bool
@@ -86,37 +61,26 @@ process_of(struct execution_check *check, uint32_t pid)
 }
 
 void
-execution_check_settings(struct execution_check *check, struct reader *reader, const struct fxt_event *event)
+execution_check_settings(struct execution_check *check, const struct fxt_event *event)
 {
-    uint64_t min_ns;
-    if (read_uint(reader, event, STRING_STATES_MIN_NS, false, &min_ns))
-        process_of(check, event->pid)->min_ns = min_ns;
+    event_read_uint(event, STRING_STATES_MIN_NS, &process_of(check, event->pid)->min_ns);
 }
 
 void
-execution_check_exit(struct execution_check *check, struct reader *reader, const struct fxt_event *event)
+execution_check_exit(struct execution_check *check, const struct fxt_event *event)
 {
-    uint64_t lost_ns;
-    if (read_uint(reader, event, STRING_LOST_NS, false, &lost_ns))
-        process_of(check, event->pid)->events_lost_ns += lost_ns;
+    process_of(check, event->pid)->events_lost_ns += event_uint(event, STRING_LOST_NS, 0);
 }
 
 void
 execution_check_site(struct execution_check *check, struct reader *reader, const struct fxt_event *event)
 {
-    uint64_t lost_ns, max_ns;
-    bool any = fxt_event_arg(event, STRING_LOST_NS) != NULL;
-    if (any != (fxt_event_arg(event, STRING_LOST_MAX_NS) != NULL)) {
-        FAULT(reader, event, "site has only one of lost_ns and lost_max_ns");
-        return;
-    }
-    if (!read_uint(reader, event, STRING_LOST_NS, false, &lost_ns)) return;
-    if (!read_uint(reader, event, STRING_LOST_MAX_NS, false, &max_ns)) return;
+    uint64_t lost_ns = event_uint(event, STRING_LOST_NS, 0), max_ns = event_uint(event, STRING_LOST_MAX_NS, 0);
     if (max_ns > lost_ns)
         FAULT(reader, event, "site: one exit lost %" PRIu64 " ns, but all of them %" PRIu64, max_ns, lost_ns);
     struct execution_check_process *process = process_of(check, event->pid);
     process->sites_lost_ns += lost_ns;
-    process->has_sites_lost |= any;
+    process->has_sites_lost |= fxt_event_arg(event, STRING_LOST_NS) != NULL;
 }
 
 /* --- sums of threads and ISEQs -------------------------------------------------------------- */
@@ -125,12 +89,8 @@ void
 execution_check_thread(struct execution_check *check, struct reader *reader, const struct fxt_event *event,
                        int64_t settings_ns)
 {
-    uint64_t ns[EXECUTION_STATES], sum = 0, changes;
-    for (unsigned i = 0; i < EXECUTION_STATES; i++) {
-        if (!read_uint(reader, event, execution_state_names[i].argument, false, &ns[i])) return;
-        sum += ns[i];
-    }
-    read_uint(reader, event, STRING_CHANGES, false, &changes);
+    uint64_t ns[EXECUTION_STATES], sum = 0;
+    for (unsigned i = 0; i < EXECUTION_STATES; i++) sum += ns[i] = event_uint(event, execution_state_names[i].argument, 0);
     uint64_t life_ns = event->ts_ns > settings_ns ? (uint64_t)event->ts_ns - (uint64_t)settings_ns : 0;
     if (exceeds(sum, life_ns)) {
         FAULT(reader, event, "states of thread %" PRIu32 " add up to %" PRIu64 " ns; the trace is %" PRIu64 " ns old",
@@ -155,43 +115,18 @@ execution_check_thread(struct execution_check *check, struct reader *reader, con
     for (unsigned i = 0; i < EXECUTION_STATES; i++) thread->ns[i] = ns[i];
 }
 
-/* Faults an argument whose text is none of those that it may have. */
-static void
-require_one_of(struct reader *reader, const struct fxt_event *event, uint32_t known, const uint32_t *allowed,
-               unsigned count)
-{
-    char name[140], text[64];
-    require_text(reader, event, known);
-    const struct fxt_arg *arg = fxt_event_arg(event, known);
-    if (arg == NULL || arg->type != FXT_ARG_STRING) return;
-    for (unsigned i = 0; i < count; i++) {
-        if (arg->string.id == allowed[i]) return;
-    }
-    FAULT(reader, event, "%s: unknown %s: %s", escape_into(name, sizeof name, event->name),
-          text_of_known(reader, known), escape_into(text, sizeof text, arg->string));
-}
-
 void
 execution_check_iseq(struct reader *reader, const struct fxt_event *event)
 {
-    static const uint32_t whys[] = {STRING_NOT_COMPILED_YET, STRING_CANNOT_BE_COMPILED, STRING_PROFILED_AGAIN};
-    static const uint32_t states[] = {STRING_COMPILED, STRING_EXITED};
-    bool compiled = event->name.id == STRING_CALLS;
     const char *name = text_of_known(reader, event->name.id);
-    uint64_t calls, ran_ns, interpreted_ns, first_ns, last_ns;
-    require_text(reader, event, STRING_ISEQ);
-    if (compiled) require_one_of(reader, event, STRING_STATE, states, 2);
-    else require_one_of(reader, event, STRING_WHY, whys, 3);
-    if (read_uint(reader, event, STRING_CALLS, true, &calls) && calls == 0)
-        FAULT(reader, event, "%s: calls is 0", name);
-    bool ran = read_uint(reader, event, STRING_RAN_NS, compiled, &ran_ns); /* older traces do not have it */
-    if (read_uint(reader, event, STRING_INTERPRETED_NS, true, &interpreted_ns) && ran &&
-        fxt_event_arg(event, STRING_RAN_NS) != NULL && exceeds(interpreted_ns, ran_ns)) {
+    uint64_t ran_ns, interpreted_ns = event_uint(event, STRING_INTERPRETED_NS, 0);
+    uint64_t first_ns = event_uint(event, STRING_FIRST_NS, 0), last_ns = event_uint(event, STRING_LAST_NS, UINT64_MAX);
+    if (event_uint(event, STRING_CALLS, 1) == 0) FAULT(reader, event, "%s: calls is 0", name);
+    /* Older traces do not have it. */
+    if (event_read_uint(event, STRING_RAN_NS, &ran_ns) && exceeds(interpreted_ns, ran_ns)) {
         FAULT(reader, event, "%s: interpreted for %" PRIu64 " ns of the %" PRIu64 " that the calls ran", name,
               interpreted_ns, ran_ns);
     }
-    if (!read_uint(reader, event, STRING_FIRST_NS, true, &first_ns)) return;
-    if (!read_uint(reader, event, STRING_LAST_NS, true, &last_ns)) return;
     if (first_ns > last_ns) {
         FAULT(reader, event, "%s: its first call is later than its last: %" PRIu64 ", %" PRIu64, name, first_ns,
               last_ns);
@@ -204,24 +139,6 @@ void
 execution_check_slice(struct execution_check *check, struct reader *reader, const struct fxt_event *event)
 {
     if (event->type != FXT_EVENT_DURATION_COMPLETE) return;
-    switch (event->name.id) {
-      case STRING_COMPILED: require_text(reader, event, STRING_ISEQ); break;
-      case STRING_COMPILING: break;
-      case STRING_INTERPRETED:
-        if (fxt_event_arg(event, STRING_REASON) != NULL) {
-            require_text(reader, event, STRING_REASON);
-            require_text(reader, event, STRING_INSN);
-            require_text(reader, event, STRING_FRAME_0);
-            break;
-        }
-        require_text(reader, event, STRING_WHY);
-        require_text(reader, event, STRING_ISEQ);
-        break;
-      default: {
-        char name[140];
-        FAULT(reader, event, "unknown execution slice %s", escape_into(name, sizeof name, event->name));
-      }
-    }
     uint64_t ns = (uint64_t)(event->end_ns - event->ts_ns), min_ns = process_of(check, event->pid)->min_ns;
     if (ns < min_ns) FAULT(reader, event, "execution slice of %" PRIu64 " ns; the shortest is %" PRIu64, ns, min_ns);
     if (ended_slices_add(&check->ended, event) == ENDED_OVERLAPS) {

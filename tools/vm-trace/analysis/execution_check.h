@@ -37,8 +37,8 @@ void execution_check_free(struct execution_check *check);
 void execution_check_chunk(struct execution_check *check);
 
 /* All report faults through the reader. */
-void execution_check_settings(struct execution_check *check, struct reader *reader, const struct fxt_event *event);
-void execution_check_exit(struct execution_check *check, struct reader *reader, const struct fxt_event *event);
+void execution_check_settings(struct execution_check *check, const struct fxt_event *event);
+void execution_check_exit(struct execution_check *check, const struct fxt_event *event);
 void execution_check_site(struct execution_check *check, struct reader *reader, const struct fxt_event *event);
 /* An event trace/states; trace/interpreted or trace/calls. settings_ns: when the trace began;
  * INT64_MIN: unknown. */

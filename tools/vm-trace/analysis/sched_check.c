@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/cpu_tracks.h"
+#include "analysis/event_args.h"
 #include "analysis/sched_check.h"
 #include "base/escape.h"
 #include "fxt/known_strings.h"
@@ -14,16 +15,6 @@ const struct counted_stream sched_stream = {
 };
 
 #define FAULT(reader, event, ...) reader_fault(reader, FXT_FAULT_SCHEMA, (event)->offset, __VA_ARGS__)
-
-/* Returns false after a fault. */
-static bool
-check_cpu(struct reader *reader, const struct fxt_event *event, const char *name, uint64_t *cpu_out)
-{
-    const struct fxt_arg *cpu = fxt_event_arg(event, STRING_CPU);
-    if (cpu != NULL && cpu->type == FXT_ARG_UINT32 && fxt_arg_uint(cpu, cpu_out)) return true;
-    FAULT(reader, event, "sched %s has no uint32 as its argument cpu", name);
-    return false;
-}
 
 /* "COMM TID" or "TID". */
 static bool
@@ -38,18 +29,14 @@ task_p(const struct fxt_arg *arg)
 static void
 check_runnable(struct reader *reader, const struct fxt_event *event, const char *name)
 {
-    const struct fxt_arg *why = fxt_event_arg(event, STRING_WHY);
-    bool woken = why != NULL && why->type == FXT_ARG_STRING && why->string.id == STRING_WOKEN;
-    bool preempted = why != NULL && why->type == FXT_ARG_STRING && why->string.id == STRING_PREEMPTED;
     static const uint32_t tasks[] = {STRING_OTHER, STRING_WAKER};
-    if (!woken && !preempted) FAULT(reader, event, "sched %s: why is neither \"preempted\" nor \"woken\"", name);
     for (unsigned i = 0; i < 2; i++) {
         const struct fxt_arg *task = fxt_event_arg(event, tasks[i]);
         if (task != NULL && !task_p(task))
             FAULT(reader, event, "sched %s: %s does not end with the tid of a task", name,
                   pool_string(reader_pool(reader), tasks[i]).ptr);
     }
-    if (preempted && fxt_event_arg(event, STRING_WAKER) != NULL)
+    if (fxt_event_text(event, STRING_WHY).id == STRING_PREEMPTED && fxt_event_arg(event, STRING_WAKER) != NULL)
         FAULT(reader, event, "sched %s: it was preempted, but has a waker", name);
 }
 
@@ -57,7 +44,6 @@ check_runnable(struct reader *reader, const struct fxt_event *event, const char 
 static void
 check_running(struct reader *reader, const struct fxt_event *event, const char *name, uint64_t cpu)
 {
-    static const uint32_t others[] = {STRING_WHY, STRING_OTHER, STRING_WAKER};
     const char *digits = strncmp(name, "CPU ", 4) == 0 ? name + 4 : "";
     char *end;
     unsigned long named = strtoul(digits, &end, 10);
@@ -65,11 +51,6 @@ check_running(struct reader *reader, const struct fxt_event *event, const char *
         FAULT(reader, event, "sched %s is neither runnable nor the name of a CPU", name);
     else if (strcmp(end, " and more") == 0 ? cpu < named : (cpu != named || *end != '\0'))
         FAULT(reader, event, "sched %s: cpu is %" PRIu64, name, cpu);
-    for (unsigned i = 0; i < 3; i++) {
-        if (fxt_event_arg(event, others[i]) != NULL)
-            FAULT(reader, event, "sched %s has an argument %s", name,
-                  pool_string(reader_pool(reader), others[i]).ptr);
-    }
 }
 
 void
@@ -80,9 +61,8 @@ sched_check_event(struct stream_counts *counts, struct reader *reader, const str
     escape_into(name, sizeof name, event->name);
     stream_counts_slice(counts, reader, event, false);
     if (event->type != FXT_EVENT_DURATION_COMPLETE) return;
-    bool known = check_cpu(reader, event, name, &cpu);
     if (event->name.id == STRING_RUNNABLE) check_runnable(reader, event, name);
-    else if (known) check_running(reader, event, name, cpu);
+    else if (event_read_uint(event, STRING_CPU, &cpu)) check_running(reader, event, name, cpu);
     if (!cpu_track_p(event->tid))
         FAULT(reader, event, "sched %s is on track %" PRIu32 ", which is not that of a thread's CPU", name,
               event->tid);

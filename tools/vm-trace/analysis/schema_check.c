@@ -5,6 +5,7 @@
 #include "analysis/allocation_check.h"
 #include "analysis/call_check.h"
 #include "analysis/event_args.h"
+#include "analysis/event_schema.h"
 #include "analysis/execution_check.h"
 #include "analysis/frames.h"
 #include "analysis/label.h"
@@ -100,6 +101,7 @@ struct last_event {
 struct schema_check {
     struct reader *reader;
     struct check_rules rules;
+    struct event_schema *schema;
     uint64_t chunk; /* number of the current one */
     bool gaps; /* a process may have lost events before those in the file */
 
@@ -133,6 +135,7 @@ schema_check_new(struct reader *reader, const struct check_rules *rules)
     struct schema_check *check = xcalloc(1, sizeof *check);
     check->reader = reader;
     check->rules = *rules;
+    check->schema = event_schema_new(rules->strict);
     allocation_check_init(&check->allocations);
     execution_check_init(&check->execution);
     call_check_init(&check->calls);
@@ -147,6 +150,7 @@ void
 schema_check_free(struct schema_check *check)
 {
     if (check == NULL) return;
+    event_schema_free(check->schema);
     map_free(&check->process_of_pid);
     free(check->processes);
     map_free(&check->flow_of_id);
@@ -224,50 +228,7 @@ is_exit(const struct fxt_event *event)
     return event->category.id == STRING_SIDE_EXIT || event->category.id == STRING_RECOMPILE_EXIT;
 }
 
-/* An event's category and name as printable text. */
-struct event_name {
-    char text[200];
-};
-
-static const char *
-name_of(struct event_name *name, const struct fxt_event *event)
-{
-    char category[40], own[140];
-    snprintf(name->text, sizeof name->text, "%s %s", escape_into(category, sizeof category, event->category),
-             escape_into(own, sizeof own, event->name));
-    return name->text;
-}
-
 /* --- arguments ------------------------------------------------------------------- */
-
-static void
-require_string(struct schema_check *check, const struct fxt_event *event, uint32_t known)
-{
-    const struct fxt_arg *arg = fxt_event_arg(event, known);
-    if (arg != NULL && arg->type == FXT_ARG_STRING) return;
-    struct event_name name;
-    FAULT(check, event, "%s %s argument %s", name_of(&name, event), arg ? "has no string as its" : "lacks its",
-          pool_string(reader_pool(check->reader), known).ptr);
-}
-
-static bool
-require_uint(struct schema_check *check, const struct fxt_event *event, uint32_t known, uint64_t *value_out)
-{
-    const struct fxt_arg *arg = fxt_event_arg(event, known);
-    if (fxt_arg_uint(arg, value_out)) return true;
-    struct event_name name;
-    FAULT(check, event, "%s %s argument %s", name_of(&name, event),
-          arg ? "has no unsigned number as its" : "lacks its",
-          pool_string(reader_pool(check->reader), known).ptr);
-    return false;
-}
-
-/* No fault if the argument is missing. */
-static bool
-optional_uint(struct schema_check *check, const struct fxt_event *event, uint32_t known, uint64_t *value_out)
-{
-    return fxt_event_arg(event, known) != NULL && require_uint(check, event, known, value_out);
-}
 
 static void
 check_no_doubles(struct schema_check *check, const struct fxt_event *event)
@@ -277,7 +238,7 @@ check_no_doubles(struct schema_check *check, const struct fxt_event *event)
             if (!fxt_string_equal(event->args[i].name, event->args[j].name)) continue;
             char key[64];
             struct event_name name;
-            FAULT(check, event, "%s has two arguments %s", name_of(&name, event),
+            FAULT(check, event, "%s has two arguments %s", event_name(&name, event),
                   escape_into(key, sizeof key, event->args[i].name));
             return;
         }
@@ -303,15 +264,15 @@ check_sampled_rest(struct schema_check *check, const struct process *process, co
     struct event_name name;
     uint64_t count, kept = process->stack < FRAMES_NAMED ? process->stack : FRAMES_NAMED;
     if (!fxt_arg_uint(rest, &count)) {
-        FAULT(check, event, "%s: 10+ is not a number, though the exit is a stack sample", name_of(&name, event));
+        FAULT(check, event, "%s: 10+ is not a number, though the exit is a stack sample", event_name(&name, event));
     }
     else if (named != (kept > 0 ? kept : 1)) {
         FAULT(check, event, "%s names %u frames, and has 10+; its stack sample has all but %" PRIu64,
-              name_of(&name, event), named, kept > 0 ? kept : 1);
+              event_name(&name, event), named, kept > 0 ? kept : 1);
     }
     else if (kept == 0 && count < FRAMES_NAMED) {
         FAULT(check, event, "%s leaves %" PRIu64 " frames to its stack sample: so few are named",
-              name_of(&name, event), count);
+              event_name(&name, event), count);
     }
 }
 
@@ -322,16 +283,16 @@ check_rest(struct schema_check *check, const struct process *process, const stru
 {
     struct event_name name;
     if (rest->type != FXT_ARG_STRING) {
-        FAULT(check, event, "%s: frame 10+ is not a string", name_of(&name, event));
+        FAULT(check, event, "%s: frame 10+ is not a string", event_name(&name, event));
         return;
     }
     if (rest->string.len > REST_MAX_BYTES) {
-        FAULT(check, event, "%s: 10+ has %" PRIu32 " bytes; the most are %d", name_of(&name, event), rest->string.len,
+        FAULT(check, event, "%s: 10+ has %" PRIu32 " bytes; the most are %d", event_name(&name, event), rest->string.len,
               REST_MAX_BYTES);
     }
     if (named == FRAMES_NAMED || event->arg_count == FXT_ARGS_MAX) return;
     if (named == process->stack && only_left_out(check, rest->string)) return;
-    FAULT(check, event, "%s has a gap in its backtrace: frame %u is missing", name_of(&name, event), named);
+    FAULT(check, event, "%s has a gap in its backtrace: frame %u is missing", event_name(&name, event), named);
 }
 
 /* Frames "0", "1", ... without a gap, each with its place; then "10+" if there are more. */
@@ -347,20 +308,20 @@ check_backtrace(struct schema_check *check, const struct process *process, const
         char label[100];
         present |= 1u << number;
         if (frame->type != FXT_ARG_STRING) {
-            FAULT(check, event, "%s: frame %u is not a string", name_of(&name, event), number);
+            FAULT(check, event, "%s: frame %u is not a string", event_name(&name, event), number);
         }
         else if (!label_has_place(frame->string)) {
-            FAULT(check, event, "%s: frame %u has no path and line: %s", name_of(&name, event), number,
+            FAULT(check, event, "%s: frame %u has no path and line: %s", event_name(&name, event), number,
                   escape_into(label, sizeof label, frame->string));
         }
     }
     unsigned named = (unsigned)__builtin_ctz(~present);
     const struct fxt_arg *rest = fxt_event_arg(event, STRING_FRAME_REST);
     if (named == 0) {
-        FAULT(check, event, "%s lacks its argument 0, the innermost frame", name_of(&name, event));
+        FAULT(check, event, "%s lacks its argument 0, the innermost frame", event_name(&name, event));
     }
     else if (present >> named != 0) {
-        FAULT(check, event, "%s has a gap in its backtrace: frame %u is missing", name_of(&name, event), named);
+        FAULT(check, event, "%s has a gap in its backtrace: frame %u is missing", event_name(&name, event), named);
     }
     else if (rest != NULL) {
         bool sampled = process->exit_samples && is_exit(event);
@@ -378,86 +339,42 @@ check_weight(struct schema_check *check, struct process *process, const struct f
     uint64_t weight, rate = process->rates[kind];
     if (process->settings > 0 && rate == 0 && !process->unwanted_reported[kind]) {
         process->unwanted_reported[kind] = true;
-        FAULT(check, event, "%s: the settings have no %s", name_of(&name, event),
+        FAULT(check, event, "%s: the settings have no %s", event_name(&name, event),
               pool_string(reader_pool(check->reader), rate_names[kind]).ptr);
     }
     if (arg == NULL) {
         if (rate <= 1) return;
         FAULT(check, event, "%s lacks its argument weight, though one in %" PRIu64 " is recorded",
-              name_of(&name, event), rate);
+              event_name(&name, event), rate);
     }
     else if (rate <= 1) {
-        FAULT(check, event, "%s has an argument weight, though all are recorded", name_of(&name, event));
+        FAULT(check, event, "%s has an argument weight, though all are recorded", event_name(&name, event));
     }
-    else if (!fxt_arg_uint(arg, &weight)) {
-        FAULT(check, event, "%s: weight is not a whole number", name_of(&name, event));
-    }
-    else if (weight != rate) {
-        FAULT(check, event, "%s: weight is %" PRIu64 ", though one in %" PRIu64 " is recorded", name_of(&name, event),
+    else if (fxt_arg_uint(arg, &weight) && weight != rate) {
+        FAULT(check, event, "%s: weight is %" PRIu64 ", though one in %" PRIu64 " is recorded", event_name(&name, event),
               weight, rate);
     }
-}
-
-static void
-check_outcome(struct schema_check *check, const struct fxt_event *event)
-{
-    const struct fxt_arg *arg = fxt_event_arg(event, STRING_OUTCOME);
-    struct event_name name;
-    if (event->category.id != STRING_RECOMPILE_EXIT) {
-        if (arg != NULL) FAULT(check, event, "%s has an argument outcome", name_of(&name, event));
-        return;
-    }
-    require_string(check, event, STRING_OUTCOME);
-    if (arg == NULL || arg->type != FXT_ARG_STRING) return;
-    switch (arg->string.id) {
-      case STRING_PROFILING:
-      case STRING_INVALIDATED:
-      case STRING_ALREADY_INVALIDATED:
-      case STRING_VERSION_LIMIT:
-        return;
-    }
-    char outcome[64];
-    FAULT(check, event, "%s has the unknown outcome %s", name_of(&name, event),
-          escape_into(outcome, sizeof outcome, arg->string));
 }
 
 /* What the guard has met: its class, and for some guards two numbers. */
 static void
 check_seen(struct schema_check *check, const struct fxt_event *event)
 {
-    const struct fxt_arg *index = fxt_event_arg(event, STRING_INDEX);
     struct event_name name;
-    uint64_t length;
-    optional_uint(check, event, STRING_LENGTH, &length);
-    if (index != NULL && index->type != FXT_ARG_INT32 && index->type != FXT_ARG_INT64)
-        FAULT(check, event, "%s has no signed number as its argument index", name_of(&name, event));
-    bool fallback = event->category.id == STRING_FALLBACK;
-    if (fxt_event_arg(event, STRING_SEEN) != NULL) {
-        require_string(check, event, STRING_SEEN);
-        if (fallback) FAULT(check, event, "%s has an argument seen", name_of(&name, event));
-    }
-    else if (index != NULL || fxt_event_arg(event, STRING_LENGTH) != NULL) {
-        FAULT(check, event, "%s has an argument index or length, but not seen", name_of(&name, event));
-    }
+    bool numbers = fxt_event_arg(event, STRING_INDEX) != NULL || fxt_event_arg(event, STRING_LENGTH) != NULL;
+    if (numbers && fxt_event_arg(event, STRING_SEEN) == NULL)
+        FAULT(check, event, "%s has an argument index or length, but not seen", event_name(&name, event));
 }
 
 static void
 check_exit(struct schema_check *check, struct process *process, const struct fxt_event *event)
 {
-    uint64_t version, insn_index;
     unsigned kind = is_exit(event) ? EXITS : FALLBACKS;
-    check_backtrace(check, process, event);
-    require_string(check, event, STRING_INSN);
-    require_uint(check, event, STRING_VERSION, &version);
     check_weight(check, process, event, kind);
-    check_outcome(check, event);
     check_seen(check, event);
-    if (fxt_event_arg(event, STRING_THREAD) != NULL) require_string(check, event, STRING_THREAD);
-    optional_uint(check, event, STRING_INSN_INDEX, &insn_index);
-    if (fxt_event_arg(event, STRING_CALLEE) != NULL) require_string(check, event, STRING_CALLEE);
     process->recorded[kind]++;
     if (process->rates[kind] == 1) site_hits_event(&check->hits, check->reader, event);
-    execution_check_exit(&check->execution, check->reader, event);
+    execution_check_exit(&check->execution, event);
 }
 
 /* --- events of category trace -------------------------------------------------------- */
@@ -476,73 +393,48 @@ read_settings(struct schema_check *check, struct process *process, const struct 
         process->late_reported = true;
         FAULT(check, event, "trace settings is not the first event of its process");
     }
-    if (require_uint(check, event, STRING_PID, &pid) && pid != event->pid)
+    if (event_read_uint(event, STRING_PID, &pid) && pid != event->pid)
         FAULT(check, event, "trace settings: pid is %" PRIu64 ", but its process is %" PRIu32, pid, event->pid);
-    const struct fxt_arg *snapshot = fxt_event_arg(event, STRING_SNAPSHOT);
-    process->snapshot = snapshot != NULL;
-    process->by_signal =
-        snapshot != NULL && snapshot->type == FXT_ARG_STRING && fxt_string_is(snapshot->string, "signal");
-    const struct fxt_arg *keep = fxt_event_arg(event, STRING_KEEP);
-    bool newest = keep != NULL && keep->type == FXT_ARG_STRING && keep->string.id == STRING_NEWEST;
+    process->snapshot = fxt_event_arg(event, STRING_SNAPSHOT) != NULL;
+    process->by_signal = fxt_string_is(fxt_event_text(event, STRING_SNAPSHOT), "signal");
+    bool newest = fxt_event_text(event, STRING_KEEP).id == STRING_NEWEST;
     check->gaps |= newest;
-    for (unsigned i = 0; i < SAMPLED_KINDS; i++) optional_uint(check, event, rate_names[i], &process->rates[i]);
-    optional_uint(check, event, STRING_STACK, &process->stack);
-    const struct fxt_arg *arg = fxt_event_arg(event, STRING_FLAGS);
-    const struct fxt_string flags = arg != NULL && arg->type == FXT_ARG_STRING ? arg->string : text_of("");
+    for (unsigned i = 0; i < SAMPLED_KINDS; i++) event_read_uint(event, rate_names[i], &process->rates[i]);
+    event_read_uint(event, STRING_STACK, &process->stack);
+    const struct fxt_string flags = fxt_event_text(event, STRING_FLAGS);
     process->exit_samples = text_has_word(flags, "exits:samples");
     process->in_order = !newest && !text_has_word(flags, "syscalls") && !text_has_word(flags, "sched");
-    execution_check_settings(&check->execution, check->reader, event);
+    execution_check_settings(&check->execution, event);
     call_check_settings(&check->calls, check->reader, event);
-    stream_counts_settings(&check->syscalls, check->reader, event);
-    stream_counts_settings(&check->sched, check->reader, event);
-    stream_counts_settings(&check->samples.counts, check->reader, event);
+    stream_counts_settings(&check->syscalls, event);
+    stream_counts_settings(&check->sched, event);
+    stream_counts_settings(&check->samples.counts, event);
 }
 
 static void
 check_site(struct schema_check *check, struct process *process, const struct fxt_event *event)
 {
-    uint64_t hits = 0, sampled = 0, version, insn_index;
-    require_string(check, event, STRING_REASON);
-    require_string(check, event, STRING_KIND);
-    require_string(check, event, STRING_INSN);
-    require_string(check, event, STRING_LOCATION);
-    require_uint(check, event, STRING_VERSION, &version);
-    optional_uint(check, event, STRING_INSN_INDEX, &insn_index);
-    if (fxt_event_arg(event, STRING_CALLEE) != NULL) require_string(check, event, STRING_CALLEE);
+    uint64_t hits = event_uint(event, STRING_HITS, 0), sampled = event_uint(event, STRING_SAMPLED, 0);
+    uint32_t kind = fxt_event_text(event, STRING_KIND).id;
+    unsigned sampled_kind = kind == STRING_FALLBACK ? FALLBACKS : EXITS;
     process->sites++;
     execution_check_site(&check->execution, check->reader, event);
-    bool counted = require_uint(check, event, STRING_HITS, &hits);
-    if (counted && optional_uint(check, event, STRING_SAMPLED, &sampled) && sampled > hits) {
-        FAULT(check, event, "trace site: %" PRIu64 " sampled of %" PRIu64 " hits", sampled, hits);
-    }
-    const struct fxt_arg *kind = fxt_event_arg(event, STRING_KIND);
-    if (kind == NULL || kind->type != FXT_ARG_STRING) return;
-    char text[64];
-    unsigned sampled_kind;
-    switch (kind->string.id) {
-      case STRING_SIDE_EXIT:
-      case STRING_RECOMPILE_EXIT: sampled_kind = EXITS; break;
-      case STRING_FALLBACK: sampled_kind = FALLBACKS; break;
-      default:
-        FAULT(check, event, "trace site has the unknown kind %s", escape_into(text, sizeof text, kind->string));
-        return;
-    }
+    if (sampled > hits) FAULT(check, event, "trace site: %" PRIu64 " sampled of %" PRIu64 " hits", sampled, hits);
     process->hits[sampled_kind] += hits;
-    if (process->rates[sampled_kind] == 1)
-        site_hits_site(&check->hits, check->reader, event, kind->string.id, hits);
+    if (process->rates[sampled_kind] == 1) site_hits_site(&check->hits, check->reader, event, kind, hits);
 }
 
 /* Counters of streams, which are in the summary, or in the event `counts` before it. */
 static void
 read_counts(struct schema_check *check, struct process *process, const struct fxt_event *event)
 {
-    bool allocated = optional_uint(check, event, STRING_ALLOCATION_SAMPLES, &process->summary_allocated.samples);
+    bool allocated = event_read_uint(event, STRING_ALLOCATION_SAMPLES, &process->summary_allocated.samples);
     process->has_allocated |=
-        optional_uint(check, event, STRING_ALLOCATION_BYTES, &process->summary_allocated.bytes) && allocated;
-    call_check_summary(&check->calls, check->reader, event);
-    stream_counts_summary(&check->syscalls, check->reader, event);
-    stream_counts_summary(&check->sched, check->reader, event);
-    stream_counts_summary(&check->samples.counts, check->reader, event);
+        event_read_uint(event, STRING_ALLOCATION_BYTES, &process->summary_allocated.bytes) && allocated;
+    call_check_summary(&check->calls, event);
+    stream_counts_summary(&check->syscalls, event);
+    stream_counts_summary(&check->sched, event);
+    stream_counts_summary(&check->samples.counts, event);
 }
 
 static void
@@ -557,33 +449,26 @@ read_summary(struct schema_check *check, struct process *process, const struct f
     process->summary_offset = event->offset;
     process->summary_chunk = check->chunk;
     process->summary_snapshot = fxt_event_arg(event, STRING_SNAPSHOT) != NULL;
-    process->has_total[EXITS] = require_uint(check, event, STRING_EXITS, &process->total[EXITS]);
-    process->has_total[FALLBACKS] = require_uint(check, event, STRING_FALLBACKS, &process->total[FALLBACKS]);
-    process->has_events = require_uint(check, event, STRING_EVENTS, &process->summary_events);
-    process->has_lost = require_uint(check, event, STRING_LOST, &process->summary_lost);
-    process->has_sampled = require_uint(check, event, STRING_SAMPLED, &process->summary_sampled);
-    process->has_sites = require_uint(check, event, STRING_SITES, &process->summary_sites);
+    process->has_total[EXITS] = event_read_uint(event, STRING_EXITS, &process->total[EXITS]);
+    process->has_total[FALLBACKS] = event_read_uint(event, STRING_FALLBACKS, &process->total[FALLBACKS]);
+    process->has_events = event_read_uint(event, STRING_EVENTS, &process->summary_events);
+    process->has_lost = event_read_uint(event, STRING_LOST, &process->summary_lost);
+    process->has_sampled = event_read_uint(event, STRING_SAMPLED, &process->summary_sampled);
+    process->has_sites = event_read_uint(event, STRING_SITES, &process->summary_sites);
     read_counts(check, process, event);
 }
 
 static void
 check_trace_event(struct schema_check *check, struct process *process, const struct fxt_event *event)
 {
-    uint64_t lost, ns, left_out;
     switch (event->name.id) {
       case STRING_SETTINGS: read_settings(check, process, event); break;
       case STRING_SITE: check_site(check, process, event); break;
       case STRING_COUNTS: read_counts(check, process, event); break;
-      case STRING_JIT: require_string(check, event, STRING_JIT); break;
-      case STRING_HOST:
-        require_string(check, event, STRING_HOST);
-        require_uint(check, event, STRING_UNIX_NS, &ns);
-        break;
       case STRING_SUMMARY: read_summary(check, process, event); break;
       case STRING_LOSS:
         check->gaps = true;
-        require_string(check, event, STRING_REASON);
-        if (require_uint(check, event, STRING_LOST, &lost)) process->losses += lost;
+        process->losses += event_uint(event, STRING_LOST, 0);
         break;
       case STRING_STATES:
         /* A snapshot begins with the oldest event that it has; its sums, with the last reset. */
@@ -592,84 +477,11 @@ check_trace_event(struct schema_check *check, struct process *process, const str
         break;
       case STRING_INTERPRETED:
       case STRING_CALLS: execution_check_iseq(check->reader, event); break;
-      case STRING_CUT:
-        process->cut = true;
-        require_uint(check, event, STRING_SINCE_NS, &ns);
-        require_uint(check, event, STRING_UNTIL_NS, &ns);
-        require_uint(check, event, STRING_LEFT_OUT, &left_out);
-        break;
+      case STRING_CUT: process->cut = true; break;
     }
 }
 
 /* --- all events ------------------------------------------------------------------------ */
-
-static void
-check_kind(struct schema_check *check, const struct fxt_event *event)
-{
-    const char *kind;
-    bool right;
-    struct event_name name;
-    switch (event->category.id) {
-      case STRING_ALLOCATION:
-      case STRING_SIDE_EXIT:
-      case STRING_RECOMPILE_EXIT:
-      case STRING_FALLBACK:
-      case STRING_TRACE:
-      case STRING_PREEMPTED:
-        kind = "an instant";
-        right = event->type == FXT_EVENT_INSTANT;
-        break;
-      case STRING_COMPILE:
-      case STRING_INVALIDATION:
-        kind = "the begin or the end of a duration";
-        right = event->type == FXT_EVENT_DURATION_BEGIN || event->type == FXT_EVENT_DURATION_END;
-        break;
-      case STRING_BLOCKED:
-        kind = "a duration";
-        right = event->type >= FXT_EVENT_DURATION_BEGIN && event->type <= FXT_EVENT_DURATION_COMPLETE;
-        break;
-      case STRING_EXECUTION:
-      case STRING_CALL:
-      case STRING_SYSCALL:
-      case STRING_SCHED:
-        kind = "a duration in one record";
-        right = event->type == FXT_EVENT_DURATION_COMPLETE;
-        break;
-      case STRING_GC:
-        kind = event->name.id == STRING_GC_HEAP ? "a counter" : "a duration";
-        right = event->name.id == STRING_GC_HEAP
-                    ? event->type == FXT_EVENT_COUNTER
-                    : event->type >= FXT_EVENT_DURATION_BEGIN && event->type <= FXT_EVENT_DURATION_COMPLETE;
-        break;
-      case STRING_REPROFILE:
-        kind = "an async event";
-        if (event->name.id == STRING_RECOMPILATION) {
-            kind = "a flow";
-            right = event->type >= FXT_EVENT_FLOW_BEGIN && event->type <= FXT_EVENT_FLOW_END;
-            break;
-        }
-        right = event->type >= FXT_EVENT_ASYNC_BEGIN && event->type <= FXT_EVENT_ASYNC_END;
-        break;
-      case STRING_THROW:
-        kind = "a flow";
-        right = event->type >= FXT_EVENT_FLOW_BEGIN && event->type <= FXT_EVENT_FLOW_END;
-        break;
-      case STRING_MARKER:
-        kind = "an instant, a duration or a counter";
-        right = event->type <= FXT_EVENT_DURATION_END;
-        break;
-      case STRING_COUNTER:
-        kind = "a counter";
-        right = event->type == FXT_EVENT_COUNTER;
-        break;
-      default: {
-        char category[64];
-        FAULT(check, event, "unknown category %s", escape_into(category, sizeof category, event->category));
-        return;
-      }
-    }
-    if (!right) FAULT(check, event, "%s is not %s", name_of(&name, event), kind);
-}
 
 void
 schema_check_chunk(struct schema_check *check)
@@ -734,25 +546,14 @@ check_flow(struct schema_check *check, const struct fxt_event *event)
     bool begins = event->type == FXT_EVENT_FLOW_BEGIN, ends = event->type == FXT_EVENT_FLOW_END;
     bool late = flow->ended && (ends || (event->tid == flow->end_tid && event->ts_ns > flow->end_ns));
     if (begins && flow->begun)
-        FAULT(check, event, "%s begins a second time with the number %" PRIu64, name_of(&name, event), event->id);
+        FAULT(check, event, "%s begins a second time with the number %" PRIu64, event_name(&name, event), event->id);
     if (!begins && late)
-        FAULT(check, event, "%s: the number %" PRIu64 " has ended already", name_of(&name, event), event->id);
+        FAULT(check, event, "%s: the number %" PRIu64 " has ended already", event_name(&name, event), event->id);
     flow->begun |= begins;
     if (ends) flow->ended = true, flow->end_tid = event->tid, flow->end_ns = event->ts_ns;
     if (!flow_has_event(check, event)) {
-        FAULT(check, event, "%s does not directly follow an event of its thread and time", name_of(&name, event));
+        FAULT(check, event, "%s does not directly follow an event of its thread and time", event_name(&name, event));
     }
-}
-
-static void
-check_reprofile(struct schema_check *check, const struct fxt_event *event)
-{
-    uint64_t version;
-    if (event->type == FXT_EVENT_ASYNC_BEGIN) {
-        require_uint(check, event, STRING_VERSION, &version);
-        require_string(check, event, STRING_REASON);
-    }
-    if (event->type >= FXT_EVENT_FLOW_BEGIN && event->type <= FXT_EVENT_FLOW_END) check_flow(check, event);
 }
 
 /* Not every tracer repeats the name at the end of a duration. This one does. */
@@ -763,93 +564,25 @@ require_name(struct schema_check *check, const struct fxt_event *event)
         FAULT(check, event, "%s has no name", pool_string(reader_pool(check->reader), event->category.id).ptr);
 }
 
-/* An invalidation of a version says which version. One within another has no backtrace, nor has
- * one outside of Ruby code. */
-static void
-check_invalidation(struct schema_check *check, const struct process *process, const struct fxt_event *event)
-{
-    uint64_t version;
-    require_name(check, event);
-    if (event->type == FXT_EVENT_DURATION_END) return;
-    if (fxt_event_arg(event, STRING_ISEQ) != NULL) {
-        require_string(check, event, STRING_ISEQ);
-        require_uint(check, event, STRING_VERSION, &version);
-    }
-    if (fxt_event_arg(event, STRING_FRAME_0) != NULL) check_backtrace(check, process, event);
-}
-
-/* The end of a compilation of an ISEQ. */
-static void
-check_compilation(struct schema_check *check, const struct fxt_event *event)
-{
-    uint64_t number;
-    require_name(check, event);
-    if (fxt_event_arg(event, STRING_ISEQ) == NULL) return;
-    require_string(check, event, STRING_ISEQ);
-    require_uint(check, event, STRING_VERSION, &number);
-    require_uint(check, event, STRING_CODE_BYTES, &number);
-    optional_uint(check, event, STRING_EXIT_BYTES, &number);
-    if (fxt_event_arg(event, STRING_INLINED) != NULL) require_string(check, event, STRING_INLINED);
-    if (fxt_event_arg(event, STRING_ERROR) != NULL) require_string(check, event, STRING_ERROR);
-}
-
-static void
-optional_string(struct schema_check *check, const struct fxt_event *event, uint32_t known)
-{
-    if (fxt_event_arg(event, known) != NULL) require_string(check, event, known);
-}
-
-static void
-check_blocked(struct schema_check *check, const struct fxt_event *event)
-{
-    const struct fxt_arg *fd = fxt_event_arg(event, STRING_FD);
-    struct event_name name;
-    optional_string(check, event, STRING_CLASS);
-    call_check_blocked(&check->calls, event);
-    if (fd != NULL && (fd->type < FXT_ARG_INT32 || fd->type > FXT_ARG_UINT64))
-        FAULT(check, event, "%s has no whole number as its argument fd", name_of(&name, event));
-}
-
-/* The tool takes arguments of a pause from its begin or its end. */
-static void
-check_gc(struct schema_check *check, const struct fxt_event *event)
-{
-    uint64_t number;
-    optional_string(check, event, STRING_REASON);
-    optional_string(check, event, STRING_MAJOR_BY);
-    optional_uint(check, event, STRING_COUNT, &number);
-    optional_uint(check, event, STRING_FREED_SLOTS, &number);
-}
-
 /* A sampled object, or what became of one. */
 static void
 check_allocation(struct schema_check *check, struct process *process, const struct fxt_event *event)
 {
-    uint64_t sample, number, untracked = 0;
-    bool numbered = require_uint(check, event, STRING_SAMPLE, &sample);
+    uint64_t sample = 0, size, weight = 0;
+    bool numbered = event_read_uint(event, STRING_SAMPLE, &sample);
     if (event->name.id == STRING_FREED || event->name.id == STRING_ALIVE) {
-        require_uint(check, event, STRING_SURVIVED, &number);
         if (numbered) allocation_check_fate(&check->allocations, check->reader, event, sample);
         return;
     }
-    static const uint32_t bytes[2] = {STRING_SIZE, STRING_WEIGHT};
-    for (unsigned i = 0; i < 2; i++) {
-        if (!require_uint(check, event, bytes[i], &number)) continue;
-        struct event_name name;
-        if (number == 0)
-            FAULT(check, event, "%s: %s is 0", name_of(&name, event),
-                  pool_string(reader_pool(check->reader), bytes[i]).ptr);
-        if (bytes[i] == STRING_WEIGHT) process->allocated.bytes += number;
-    }
+    struct event_name name;
+    if (event_read_uint(event, STRING_SIZE, &size) && size == 0)
+        FAULT(check, event, "%s: size is 0", event_name(&name, event));
+    if (event_read_uint(event, STRING_WEIGHT, &weight) && weight == 0)
+        FAULT(check, event, "%s: weight is 0", event_name(&name, event));
     process->allocated.samples++;
-    optional_uint(check, event, STRING_UNTRACKED, &untracked);
-    /* The VM allocates outside of Ruby methods, too, and a trace may be without stacks. */
-    for (uint32_t frame = STRING_FRAME_0; frame <= STRING_FRAME_REST; frame++) {
-        if (fxt_event_arg(event, frame) == NULL) continue;
-        check_backtrace(check, process, event);
-        break;
-    }
-    if (numbered) allocation_check_sample(&check->allocations, check->reader, event, sample, untracked != 0);
+    process->allocated.bytes += weight;
+    bool untracked = event_uint(event, STRING_UNTRACKED, 0) != 0;
+    if (numbered) allocation_check_sample(&check->allocations, check->reader, event, sample, untracked);
 }
 
 static enum clock
@@ -878,7 +611,7 @@ check_time(struct schema_check *check, const struct fxt_event *event)
     if (now_ns < *last_ns) {
         struct event_name name;
         FAULT(check, event, "%s: time goes backwards on thread %" PRIu32 ", from %" PRId64 " to %" PRId64 " ns",
-              name_of(&name, event), event->tid, *last_ns, now_ns);
+              event_name(&name, event), event->tid, *last_ns, now_ns);
         return;
     }
     *last_ns = now_ns;
@@ -902,7 +635,7 @@ check_end(struct schema_check *check, struct process *process, const struct fxt_
     struct event_name name;
     process->late_event_reported = true;
     FAULT(check, event, "%s follows the trace summary, at offset %" PRIu64 ", which is the last event",
-          name_of(&name, event), process->summary_offset);
+          event_name(&name, event), process->summary_offset);
 }
 
 void
@@ -920,7 +653,7 @@ schema_check_event(struct schema_check *check, const struct fxt_event *event)
     }
     bool summary = event->category.id == STRING_TRACE && event->name.id == STRING_SUMMARY;
     if (process->checked) {
-        check_kind(check, event);
+        if (event_schema_check(check->schema, check->reader, event)) check_backtrace(check, process, event);
         check_no_doubles(check, event);
         check_time(check, event);
         check_end(check, process, event);
@@ -929,12 +662,13 @@ schema_check_event(struct schema_check *check, const struct fxt_event *event)
           case STRING_RECOMPILE_EXIT:
           case STRING_FALLBACK: check_exit(check, process, event); break;
           case STRING_TRACE: check_trace_event(check, process, event); break;
-          case STRING_REPROFILE: check_reprofile(check, event); break;
-          case STRING_THROW: check_flow(check, event); break;
-          case STRING_INVALIDATION: check_invalidation(check, process, event); break;
-          case STRING_COMPILE: check_compilation(check, event); break;
-          case STRING_BLOCKED: check_blocked(check, event); break;
-          case STRING_GC: check_gc(check, event); break;
+          case STRING_REPROFILE:
+          case STRING_THROW:
+            if (event->type >= FXT_EVENT_FLOW_BEGIN && event->type <= FXT_EVENT_FLOW_END) check_flow(check, event);
+            break;
+          case STRING_COMPILE:
+          case STRING_INVALIDATION: require_name(check, event); break;
+          case STRING_BLOCKED: call_check_blocked(&check->calls, event); break;
           case STRING_EXECUTION: execution_check_slice(&check->execution, check->reader, event); break;
           case STRING_CALL: call_check_call(&check->calls, check->reader, event); break;
           case STRING_SYSCALL: syscall_check_event(&check->syscalls, check->reader, event); break;

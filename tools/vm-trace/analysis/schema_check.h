@@ -4,8 +4,8 @@
  * (doc/internals/events.md).
  *
  * A file may hold several processes. Each has its own settings, summary and sites, and is checked
- * separately. Only processes with a trace/settings or trace/summary event are checked. The check
- * accepts what the schema does not mention: further arguments, further kinds of trace events.
+ * separately. Only processes with a trace/settings or trace/summary event are checked. Unless it is
+ * strict, the check accepts what the schema does not mention: further arguments, further events.
  */
 #include "fxt/reader.h"
 
@@ -13,7 +13,7 @@ struct schema_check;
 
 /* What is checked beyond the schema. */
 struct check_rules {
-    bool strict;      /* the trace is complete: all processes have their settings and summary */
+    bool strict;      /* all processes have their settings and summary, and nothing that the schema lacks */
     bool unended;     /* with strict: the summary may be missing */
     uint64_t ractors; /* at most so many of a process exited; 0: unknown */
 };

@@ -45,20 +45,8 @@ text_of_known(struct reader *reader, uint32_t known)
     return pool_string(reader_pool(reader), known).ptr;
 }
 
-bool
-stream_counts_uint(struct reader *reader, const struct fxt_event *event, uint32_t known, uint64_t *value_out)
-{
-    const struct fxt_arg *arg = fxt_event_arg(event, known);
-    char name[140];
-    if (arg == NULL) return false;
-    if (fxt_arg_uint(arg, value_out)) return true;
-    FAULT(reader, event, "%s has no unsigned number as its argument %s",
-          escape_into(name, sizeof name, event->name), text_of_known(reader, known));
-    return false;
-}
-
 void
-stream_counts_settings(struct stream_counts *counts, struct reader *reader, const struct fxt_event *event)
+stream_counts_settings(struct stream_counts *counts, const struct fxt_event *event)
 {
     struct stream_process *process = process_of(counts, event->pid);
     const struct fxt_arg *flags = fxt_event_arg(event, STRING_FLAGS);
@@ -67,17 +55,17 @@ stream_counts_settings(struct stream_counts *counts, struct reader *reader, cons
         process->has_stream |= text_has_word(flags->string, counts->stream->name);
     }
     if (counts->stream->min_ns != STRING_NONE)
-        stream_counts_uint(reader, event, counts->stream->min_ns, &process->min_ns);
+        event_read_uint(event, counts->stream->min_ns, &process->min_ns);
 }
 
 void
-stream_counts_summary(struct stream_counts *counts, struct reader *reader, const struct fxt_event *event)
+stream_counts_summary(struct stream_counts *counts, const struct fxt_event *event)
 {
     struct stream_process *process = process_of(counts, event->pid);
     process->summary_offset = event->offset;
-    process->has_count |= stream_counts_uint(reader, event, counts->stream->count, &process->summary_count);
+    process->has_count |= event_read_uint(event, counts->stream->count, &process->summary_count);
     if (counts->stream->left_out == STRING_NONE) return;
-    process->has_left_out |= stream_counts_uint(reader, event, counts->stream->left_out, &process->summary_left_out);
+    process->has_left_out |= event_read_uint(event, counts->stream->left_out, &process->summary_left_out);
 }
 
 void

@@ -40,9 +40,9 @@ void stream_counts_free(struct stream_counts *counts);
 /* A new chunk begins. Chunks are in any order, so slices are compared only within one. */
 void stream_counts_chunk(struct stream_counts *counts);
 /* All report faults through the reader. */
-void stream_counts_settings(struct stream_counts *counts, struct reader *reader, const struct fxt_event *event);
+void stream_counts_settings(struct stream_counts *counts, const struct fxt_event *event);
 /* The summary, or the event `counts`, which continues it. */
-void stream_counts_summary(struct stream_counts *counts, struct reader *reader, const struct fxt_event *event);
+void stream_counts_summary(struct stream_counts *counts, const struct fxt_event *event);
 /* A slice of the stream. `part`: only a part of it is known, which may be shorter. */
 void stream_counts_slice(struct stream_counts *counts, struct reader *reader, const struct fxt_event *event,
                          bool part);
@@ -50,8 +50,5 @@ void stream_counts_slice(struct stream_counts *counts, struct reader *reader, co
 void stream_counts_record(struct stream_counts *counts, struct reader *reader, uint32_t pid, uint64_t offset);
 /* Compares the counts of a process. All of its slices must be in the trace. */
 void stream_counts_finish(struct stream_counts *counts, struct reader *reader, uint32_t pid);
-
-/* Returns false if the argument is missing, or, after a fault, if it is no unsigned number. */
-bool stream_counts_uint(struct reader *reader, const struct fxt_event *event, uint32_t known, uint64_t *value_out);
 
 #endif

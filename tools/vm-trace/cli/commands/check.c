@@ -237,7 +237,7 @@ run(const struct options *options, int file_count, char **files)
 }
 
 static const struct cli_option check_options[] = {
-    CLI_OPTION("strict", NULL, "a trace must be complete: with settings and summary", NULL, &rules.strict),
+    CLI_OPTION("strict", NULL, "a trace must be complete, and have nothing that the schema lacks", NULL, &rules.strict),
     CLI_OPTION("unended", NULL, "with --strict: the summary may be missing, as after a kill", NULL, &rules.unended),
     {"ractors", "N", "at most N ractors of each process exited; 1: only the main one", take_number, &rules.ractors,
      1, UINT32_MAX},
@@ -259,9 +259,10 @@ const struct command command_check = {
         "effect) do not change the exit status.\n"
         "\n"
         "A program that was killed leaves a trace without its end, and a part of a trace has none\n"
-        "either: both are fine, except with --strict. How many of the sampled exits are recorded\n"
-        "depends on how many ractors exited, since each counts by itself. Give their number with\n"
-        "--ractors to have that checked, too.\n",
+        "either: both are fine, except with --strict. So are events and arguments of known\n"
+        "categories that the schema does not have, as a newer tracer may write them. How many of\n"
+        "the sampled exits are recorded depends on how many ractors exited, since each counts by\n"
+        "itself. Give their number with --ractors to have that checked, too.\n",
     .folders = true,
     .options = check_options,
     .run = run,
