@@ -10,7 +10,7 @@ trap 'rm -rf "$tmp"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 MAX_NEW_FILE_BYTES=65536 # code of that size belongs into vm_trace/
-MAX_LINES=500 # nobody reads a longer patch; two patches have two causes
+MAX_LINES=500 # nobody reads a longer patch; two patches have two causes. Lines that are only removed do not count
 
 ok() { echo "ok - $*"; }
 not_ok() { echo "not ok - $*"; : > "$tmp/failed"; } # a file: some checks run behind a pipe, in a shell of their own
@@ -56,7 +56,8 @@ patch_faults() { # patch
     grep -q '^Author: .' "$tmp/head" && grep -q '^Email: .' "$tmp/head" || echo "no From: line with a name and an address"
     grep -q '^Subject: .' "$tmp/head" || echo "no Subject: line"
     grep -q '^Date: .' "$tmp/head" || echo "no Date: line"
-    [ "$(wc -l < "$1")" -le $MAX_LINES ] || echo "$(wc -l < "$1") lines, more than $MAX_LINES: split it by cause"
+    lines=$(grep -vc '^-' "$1")
+    [ "$lines" -le $MAX_LINES ] || echo "$lines lines, more than $MAX_LINES: split it by cause"
     grep -q '[^[:space:]]' "$tmp/body" || echo "no text that says why"
     own_git apply --numstat --summary "$tmp/diff" > "$tmp/stat" 2>&1 || { echo "git apply cannot parse it: $(head -n 1 "$tmp/stat")"; return; }
     grep -q . "$tmp/stat" || echo "changes nothing"

@@ -423,6 +423,13 @@ class TestCheckPatches < PatchesTest
     assert_fault(/\d+ lines, more than 500: split it by cause/)
   end
 
+  def test_removed_lines_need_no_reader
+    project.patch("0001-long", file: "zjit/long.rs") { "//\n" * 400 }
+    project.patch("0002-removed", file: "zjit/long.rs") { "//!\n" * 400 }
+    out, err, status = check
+    assert_equal 0, status, out + err
+  end
+
   def test_patch_that_adds_a_large_file
     project.patch("0001-large", file: "zjit/large.rs") { "// #{"x" * 70}\n" * 1000 }
     assert_fault(/large.rs: adds a file of more than 65536 bytes/)
