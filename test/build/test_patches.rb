@@ -617,3 +617,34 @@ class TestMoveBase < PatchesTest
     assert_equal before, project.read("project/bases/small")
   end
 end
+
+# The Rust of a JIT is in vm_trace/, and the patches include it.
+class TestIncludedRust < Minitest::Test
+  INCLUDED = %r{^\+#\[path = "\.\./\.\./(vm_trace/jit(?:/\w+)?)/(\w+\.rs)"\]}
+
+  # { [base, JIT] => what the hunks of its crate's lib.rs and of its makefile add }
+  def self.added
+    Dir["#{Project::ROOT}/patches/ruby-*/[0-9]*.patch"].sort.each_with_object(Hash.new { |all, key| all[key] = +"" }) do |file, all|
+      File.read(file).split(/^diff --git a\//).drop(1).each do |diff|
+        jit = diff[%r{\A([yz]jit)/(?:src/lib\.rs|\w+\.mk) }, 1]
+        all[[File.basename(File.dirname(file)), jit]] << diff if jit
+      end
+    end
+  end
+  ADDED = added
+
+  def test_make_builds_a_crate_again_when_a_file_changes_that_it_includes
+    assert_equal 5, ADDED.size, "crates of all bases"
+    ADDED.each do |(base, jit), diff|
+      diff.scan(INCLUDED).each do |folder, file|
+        assert_path_exists "#{Project::ROOT}/#{folder}/#{file}"
+        assert_match(/^\+\t.*\$\(top_srcdir\)\/#{folder}\/\*\.rs /, diff, "#{jit}.mk of #{base}")
+      end
+    end
+  end
+
+  def test_every_file_for_one_ruby_is_included
+    included = ADDED.values.flat_map { |diff| diff.scan(INCLUDED) }.map { |parts| parts.join("/") }.grep(/ruby_/)
+    assert_equal Dir["vm_trace/jit/*/ruby_*.rs", base: Project::ROOT].sort, included.uniq.sort
+  end
+end
