@@ -430,6 +430,16 @@ class TestCheckPatches < PatchesTest
     assert_equal 0, status, out + err
   end
 
+  def test_subject_that_git_would_cut_for_the_name
+    project.patch("0001-first", subject: "zjit: trace exits due to compile errors and to handlers") { |text| text.sub("f10", "first") }
+    assert_fault(/a subject of 55 characters, more than 52: zjit: trace exits due/)
+  end
+
+  def test_name_that_is_cut_in_a_word
+    project.patch("0001-zjit-trace-exits-due-to-comp", subject: "zjit: trace exits due to compile errors") { |text| text.sub("f10", "first") }
+    assert_fault(/its subject makes another name, zjit-trace-exits-due-to-compile-errors.patch/)
+  end
+
   def test_patch_that_adds_a_large_file
     project.patch("0001-large", file: "zjit/large.rs") { "// #{"x" * 70}\n" * 1000 }
     assert_fault(/large.rs: adds a file of more than 65536 bytes/)
