@@ -10,7 +10,8 @@ trap 'rm -rf "$tmp"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 MAX_NEW_FILE_BYTES=65536 # code of that size belongs into vm_trace/
-MAX_LINES=500 # nobody reads a longer patch; two patches have two causes
+MAX_LINES=500 # nobody reads a longer patch; two patches have two causes. Lines that are only removed do not count
+MAX_SUBJECT=52 # git cuts the name of a patch behind that
 
 ok() { echo "ok - $*"; }
 not_ok() { echo "not ok - $*"; : > "$tmp/failed"; } # a file: some checks run behind a pipe, in a shell of their own
@@ -56,7 +57,8 @@ patch_faults() { # patch
     grep -q '^Author: .' "$tmp/head" && grep -q '^Email: .' "$tmp/head" || echo "no From: line with a name and an address"
     grep -q '^Subject: .' "$tmp/head" || echo "no Subject: line"
     grep -q '^Date: .' "$tmp/head" || echo "no Date: line"
-    [ "$(wc -l < "$1")" -le $MAX_LINES ] || echo "$(wc -l < "$1") lines, more than $MAX_LINES: split it by cause"
+    lines=$(grep -vc '^-' "$1")
+    [ "$lines" -le $MAX_LINES ] || echo "$lines lines, more than $MAX_LINES: split it by cause"
     grep -q '[^[:space:]]' "$tmp/body" || echo "no text that says why"
     own_git apply --numstat --summary "$tmp/diff" > "$tmp/stat" 2>&1 || { echo "git apply cannot parse it: $(head -n 1 "$tmp/stat")"; return; }
     grep -q . "$tmp/stat" || echo "changes nothing"
@@ -67,6 +69,17 @@ patch_faults() { # patch
         /^--- / { created = ($2 == "/dev/null"); bytes = 0 }
         /^\+\+\+ / { name = $2; next }
         created && /^\+/ { bytes += length($0); if (bytes > max && !(name in told)) { told[name] = 1; print name ": adds a file of more than " max " bytes" } }' "$tmp/diff"
+}
+
+# A fix has a name of its own, and its subject is for CRuby's maintainers.
+name_faults() { # patch of the series
+    subject=$(sed -n 's/^Subject: //p' "$tmp/head")
+    [ "${#subject}" -le $MAX_SUBJECT ] || echo "a subject of ${#subject} characters, more than $MAX_SUBJECT: $subject"
+    name=$(printf %s "$subject" | sed 's/[^A-Za-z0-9._]\{1,\}/-/g; s/^-//; s/[-.]*$//')
+    case ${1##*/} in
+    *"$name.patch") ;;
+    *) echo "its subject makes another name, $name.patch: make refresh-patches" ;;
+    esac
 }
 
 [ -n "$(series_patches)" ] || { not_ok "$patches/series lists no patch"; exit 1; }
@@ -86,8 +99,10 @@ for f in "$dir"/fixes/*; do
     esac
 done | verdict "$patches/fixes holds only patches, with names for ./configure --with-fixes"
 for p in $(series_patches) $(all_fixes); do
-    [ ! -f "$dir/$p" ] || patch_faults "$dir/$p" > "$tmp/faults"
-    [ ! -f "$dir/$p" ] || verdict "$p has From, Date, Subject, a text, three lines of context" < "$tmp/faults"
+    [ -f "$dir/$p" ] || continue
+    patch_faults "$dir/$p" > "$tmp/faults"
+    case $p in fixes/*) ;; *) name_faults "$p" >> "$tmp/faults" ;; esac
+    verdict "$p has From, Date, a Subject that its name is from, a text, three lines of context" < "$tmp/faults"
 done
 
 status=0

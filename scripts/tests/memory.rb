@@ -12,7 +12,7 @@ class Memory
   # Without a commit that check-all passed, what changed since so many commits counts as changed.
   COMMITS_BACK = 20
   # Below these folders a change is one of all bases.
-  OF_ALL_BASES = %w[vm_trace/host patches/common].freeze
+  OF_ALL_BASES = %w[vm_trace/host vm_trace/jit].freeze
 
   # resume: whether entries that passed before at this state of the tree are passed over
   def initialize(resume:)

@@ -14,6 +14,7 @@ class TestPatchFileOfASmallProject < BuildTest
     super
     pin(VERSION)
     project.write("project/vm_trace/base/one.c", "int one;\n")
+    project.write("project/vm_trace/jit/zjit/mod.rs", "mod one;\n")
     project.write("project/vm_trace/vm_trace.mk", "VM_TRACE_OBJS := one\n")
     project.patch("0001-hook") { |text| text.sub("f10", "hook") }
   end
@@ -46,6 +47,7 @@ class TestPatchFileOfASmallProject < BuildTest
     tree = patched
     assert_includes File.read("#{tree}/zjit.c"), "hook"
     assert_equal "int one;\n", File.read("#{tree}/vm_trace/base/one.c")
+    assert_equal "mod one;\n", File.read("#{tree}/vm_trace/jit/zjit/mod.rs")
     assert_includes File.read("#{tree}/vm_trace/base_name.h"), "small #{project.commit[0, 12]}"
     assert_path_exists "#{tree}/vm_trace/vm_trace.mk"
     assert_equal "VM_TRACE_RUSTC_MIN := 1.0\n", File.read("#{tree}/vm_trace/base.mk")

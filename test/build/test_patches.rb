@@ -423,6 +423,23 @@ class TestCheckPatches < PatchesTest
     assert_fault(/\d+ lines, more than 500: split it by cause/)
   end
 
+  def test_removed_lines_need_no_reader
+    project.patch("0001-long", file: "zjit/long.rs") { "//\n" * 400 }
+    project.patch("0002-removed", file: "zjit/long.rs") { "//!\n" * 400 }
+    out, err, status = check
+    assert_equal 0, status, out + err
+  end
+
+  def test_subject_that_git_would_cut_for_the_name
+    project.patch("0001-first", subject: "zjit: trace exits due to compile errors and to handlers") { |text| text.sub("f10", "first") }
+    assert_fault(/a subject of 55 characters, more than 52: zjit: trace exits due/)
+  end
+
+  def test_name_that_is_cut_in_a_word
+    project.patch("0001-zjit-trace-exits-due-to-comp", subject: "zjit: trace exits due to compile errors") { |text| text.sub("f10", "first") }
+    assert_fault(/its subject makes another name, zjit-trace-exits-due-to-compile-errors.patch/)
+  end
+
   def test_patch_that_adds_a_large_file
     project.patch("0001-large", file: "zjit/large.rs") { "// #{"x" * 70}\n" * 1000 }
     assert_fault(/large.rs: adds a file of more than 65536 bytes/)
@@ -608,5 +625,36 @@ class TestMoveBase < PatchesTest
     assert_equal 1, status
     assert_includes err, "move-base.sh: RUBY_SOURCE=#{project.ruby} has no commit or tag v9_9_9 (git -C #{project.ruby} fetch --tags file://"
     assert_equal before, project.read("project/bases/small")
+  end
+end
+
+# The Rust of a JIT is in vm_trace/, and the patches include it.
+class TestIncludedRust < Minitest::Test
+  INCLUDED = %r{^\+#\[path = "\.\./\.\./(vm_trace/jit(?:/\w+)?)/(\w+\.rs)"\]}
+
+  # { [base, JIT] => what the hunks of its crate's lib.rs and of its makefile add }
+  def self.added
+    Dir["#{Project::ROOT}/patches/ruby-*/[0-9]*.patch"].sort.each_with_object(Hash.new { |all, key| all[key] = +"" }) do |file, all|
+      File.read(file).split(/^diff --git a\//).drop(1).each do |diff|
+        jit = diff[%r{\A([yz]jit)/(?:src/lib\.rs|\w+\.mk) }, 1]
+        all[[File.basename(File.dirname(file)), jit]] << diff if jit
+      end
+    end
+  end
+  ADDED = added
+
+  def test_make_builds_a_crate_again_when_a_file_changes_that_it_includes
+    assert_equal 5, ADDED.size, "crates of all bases"
+    ADDED.each do |(base, jit), diff|
+      diff.scan(INCLUDED).each do |folder, file|
+        assert_path_exists "#{Project::ROOT}/#{folder}/#{file}"
+        assert_match(/^\+\t.*\$\(top_srcdir\)\/#{folder}\/\*\.rs /, diff, "#{jit}.mk of #{base}")
+      end
+    end
+  end
+
+  def test_every_file_for_one_ruby_is_included
+    included = ADDED.values.flat_map { |diff| diff.scan(INCLUDED) }.map { |parts| parts.join("/") }.grep(/ruby_/)
+    assert_equal Dir["vm_trace/jit/*/ruby_*.rs", base: Project::ROOT].sort, included.uniq.sort
   end
 end

@@ -329,13 +329,15 @@ class TestRunner < BuildTest
 
     project.write("home/.cache/ruby-vm-trace/check-all-passed", "#{git("rev-parse", "HEAD")}\n")
     refute_match(/tested as a whole/, run_suites("integration", **bases).first)
-    project.write("project/vm_trace/host/x.c", "x")
-    git("add", "-A")
-    assert_equal ["first", "second"], run_suites("integration", **bases).first.scan(/^(\w+) is tested as a whole: vm_trace\/host\/x.c changed$/).flatten
+    %w[vm_trace/jit/zjit/x.rs vm_trace/host/x.c].each do |file|
+      project.write("project/#{file}", "x")
+      git("add", "-A")
+      assert_equal ["first", "second"], run_suites("integration", **bases).first.scan(/^(\w+) is tested as a whole: #{file} changed$/).flatten
+      git("rm", "-q", "-f", file)
+    end
 
     # Without such a commit: the last twenty.
     FileUtils.rm(project.path("home/.cache/ruby-vm-trace/check-all-passed"))
-    git("rm", "-q", "-f", "vm_trace/host/x.c")
     18.times { |i| git("commit", "-q", "--allow-empty", "-m", i.to_s) }
     assert_match(/^second is tested/, run_suites("integration", **bases).first)
     2.times { |i| git("commit", "-q", "--allow-empty", "-m", "more #{i}") }

@@ -14,6 +14,23 @@ class TestCrubyYjit < Integration::Test
     assert_predicate result.status, :success?, result.out.lines.last(30).join
   end
 
+  # Those in Rust, which link no C.
+  def test_unit_tests_of_the_crate_pass
+    source = File.join(Integration::BUILD, "src")
+    dir = scratch_dir
+    jit = "#{source}/jit/src/lib.rs"
+    shared = File.exist?(jit) ? ["--extern=jit=#{dir}/libjit.rlib"] : []
+    rustc = ->(*arguments) do
+      out, status = Open3.capture2e("rustc", "--cap-lints=allow", *arguments)
+      assert_predicate status, :success?, out
+    end
+    rustc.("--crate-name=jit", "--crate-type=rlib", "--edition=2024", "--out-dir=#{dir}", jit) if shared.any?
+    rustc.("--test", "--crate-name=yjit", *shared, "--edition=2021", "-o", "#{dir}/unit", "#{source}/yjit/src/lib.rs")
+    out, status = Open3.capture2e("#{dir}/unit")
+    assert_predicate status, :success?, out.lines.last(30).join
+    assert_match(/^test result: ok. \d{3} passed/, out)
+  end
+
   def test_test_yjit_passes
     run_tests
   end
