@@ -23,7 +23,8 @@ cell_words(const struct column *column, const struct cell *cell)
     size_t size = 4 * strlen(text) + 8; /* a byte becomes at most four */
     char *words = xcalloc(size, 1);
     if (strcmp(column->id, "place") == 0) return escape_into(words, size, text_of(text));
-    return memcpy(words, text, strlen(text));
+    snprintf(words, size, "%s", text);
+    return words;
 }
 
 /* The length of a word; code between backticks is one word. */
