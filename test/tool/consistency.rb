@@ -430,6 +430,7 @@ module Consistency
     def diff_sums(rows)
       wanted = sums(:states) { |_, _, state| state.to_s }
       wanted["gc"] = @reader.gc.sum { |(_, what), ns| what == :ns ? ns : 0 }
+      wanted["collections"] = @reader.gc.sum { |(_, what), count| what == :collections ? count : 0 }
       wanted["calls"] = @reader.calls.sum { |(_, what), ns| what == :own ? ns : 0 }
       wanted["allocations"] = @reader.allocated.sum { |(_, what), bytes| what == :bytes ? bytes : 0 }
       agree "sums", rows.map { |row| [row["sum"], row["a"]] }.reject { |sum, _| sum == "lost" }, wanted
