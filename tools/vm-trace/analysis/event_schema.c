@@ -125,7 +125,8 @@ add_argument(struct rule *rule, uint16_t number)
     const struct row *row = &rows[number];
     bool frames = row->what == TYPE_FRAMES || row->what == TYPE_CALLERS;
     if (row->name == STRING_ANY) rule->any = number;
-    for (uint16_t name = row->name; name <= (frames ? STRING_FRAME_REST : row->name); name++) rule->of[name] = number;
+    unsigned last = frames ? STRING_FRAME_REST : row->name;
+    for (unsigned name = row->name; name <= last; name++) rule->of[name] = number;
     if (row->need == NEEDED_NEVER) return;
     assert(rule->needed_count < NEEDED_MAX);
     rule->needed[rule->needed_count++] = number;
@@ -136,13 +137,13 @@ event_schema_new(bool closed)
 {
     struct event_schema *schema = xcalloc(1, sizeof *schema);
     schema->closed = closed;
-    for (uint16_t event = 0; event < ROWS - 1; event++) {
+    for (unsigned event = 0; event < ROWS - 1; event++) {
         if (rows[event].kind > ROW_ALSO) continue;
         struct rule *rule = rule_of(schema, &rows[event]);
-        uint16_t row = event + 1;
+        unsigned row = event + 1;
         while (rows[row].kind == ROW_ALSO) row++;
         for (; rows[row].kind > ROW_ALSO; row++) {
-            if (rows[row].kind == ROW_ARG) add_argument(rule, row);
+            if (rows[row].kind == ROW_ARG) add_argument(rule, (uint16_t)row);
         }
     }
     return schema;
