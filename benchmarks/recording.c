@@ -188,12 +188,33 @@ rb_vm_trace_host_find_operands(uintptr_t pc, struct vm_trace_guard *guard)
     return false;
 }
 
-uint32_t
+uint64_t
 rb_vm_trace_host_seen(struct rb_execution_context_struct *of, uintptr_t pc, struct vm_trace_guard guard,
                       struct vm_trace_seen *seen)
 {
     (void)of, (void)pc, (void)guard, (void)seen;
     return VM_TRACE_SAW_NOTHING;
+}
+
+bool
+rb_vm_trace_host_insn_repeated_p(const struct rb_iseq_struct *iseq, uintptr_t pc, uint32_t *index_out)
+{
+    (void)iseq, (void)pc, (void)index_out;
+    return false;
+}
+
+size_t
+rb_vm_trace_host_operand_name(uintptr_t pc, char *buffer, size_t capacity)
+{
+    (void)pc, (void)buffer, (void)capacity;
+    return 0;
+}
+
+size_t
+rb_vm_trace_shape_text(uint32_t shape, char *buffer, size_t capacity)
+{
+    (void)shape, (void)buffer, (void)capacity;
+    return 0;
 }
 
 size_t

@@ -66,10 +66,10 @@ static void
 report_group(struct reader *reader, const struct group *group)
 {
     const struct pool *pool = reader_pool(reader);
-    char reason[140], insn[64];
+    char category[40], reason[140], insn[64];
     reader_fault(reader, FXT_FAULT_SCHEMA, group->offset,
                  "%s %s at %s, version %" PRIu32 ": the file holds %" PRIu64 ", but the hits of its sites are %" PRIu64,
-                 pool_string(pool, group->category).ptr,
+                 escape_into(category, sizeof category, pool_string(pool, group->category)),
                  escape_into(reason, sizeof reason, pool_string(pool, group->reason)),
                  escape_into(insn, sizeof insn, pool_string(pool, group->insn)), group->version, group->events,
                  group->hits);
