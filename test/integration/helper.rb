@@ -54,8 +54,13 @@ module Integration
       traces.find { |trace| trace.settings["pid"] == pid } or raise "no trace of #{pid} in #{dir}: #{Dir.children(dir)}"
     end
 
-    # Lines on stderr that neither the tracer wrote, as it always does, nor a system with a slow clock.
-    def own_err = err.lines.grep_v(/\A[YZ]JIT: (tracing to|wrote|the system does not use the processor's time-stamp counter:) /).join
+    # Lines on stderr that neither the tracer wrote, as it always does, nor a system with a slow clock, or without the
+    # kernel's streams of a preset.
+    def own_err
+      err.lines.grep_v(/\A[YZ]JIT: (tracing to|wrote|the system does not use the processor's time-stamp counter:) /)
+         .grep_v(/\Avm_trace: the trace has no (?:syscalls|sched): /).join
+    end
+
     # The main thread can end the process well while another one prints that it crashed.
     def crashed? = status.signaled? || err.include?("[BUG]")
     def tracer_lines = err.lines.grep(/\A[YZ]JIT: /)
