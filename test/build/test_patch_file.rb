@@ -175,7 +175,7 @@ class PatchFile < Minitest::Test
       found = tree_in(tree)
       mod, found = found.partition { |path, _| path.start_with?("vm_trace/") }.map(&:to_h)
       assert_empty (expected.to_a - found.to_a) + (found.to_a - expected.to_a)
-      files = Dir.glob("**/*.{c,h,rs,mk,py,sh}", base: "#{TOP}/vm_trace")
+      files = Dir.glob("**/*.{c,h,def,rs,mk,py,sh}", base: "#{TOP}/vm_trace")
       assert_equal [*files, "base.mk", "base_name.h"].sort, mod.keys.map { |path| path.delete_prefix("vm_trace/") }.sort
       files.each { |file| assert_equal File.binread("#{TOP}/vm_trace/#{file}"), File.binread("#{tree}/vm_trace/#{file}"), file }
       # miniprelude.c and *.rbinc, which a tarball has, are made from these by a Ruby, and make does so

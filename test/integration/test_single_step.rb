@@ -126,7 +126,7 @@ class TestSingleStep < Integration::Test
       eval("class Object::Other; def c = 2; end; module Object::Another; end")
     end
   RUBY
-    "Object#part" => 2, "block in <class:Dynamic>" => 1, "Dynamic.body" => 1, "block in Dynamic.body" => 1,
+    "Object#part" => 2, "Dynamic#dynamic" => 1, "Dynamic.body" => 1, "block in Dynamic.body" => 1,
     "Class#initialize" => 1, "Class#inherited" => 1, "Module#attr_reader" => 1, "Module#method_added" => 3,
     "Kernel#eval" => 1, "<class:Other>" => 1, "<module:Another>" => 1, "Class#new" => 1
   }
