@@ -23,7 +23,7 @@ CREATE TABLE IF NOT EXISTS threads AS threads_local
 CREATE TABLE IF NOT EXISTS sites_local (
     day Date, schema Int64, process String, kind String, reason String, family String, frame String,
     frame_id Int64, method String, insn String, jit_version Int64, iseq String, callee String, count Int64,
-    recorded Int64, at_version_limit Int64, lost_ns Int64, lost_max_ns Int64
+    recorded Int64, at_version_limit Int64, lost_ns Int64, lost_max_ns Int64, insn_index Int64
 ) ENGINE = MergeTree PARTITION BY day ORDER BY (process, kind, reason);
 CREATE TABLE IF NOT EXISTS sites AS sites_local
     ENGINE = Distributed(fleet, default, sites_local, cityHash64(process));

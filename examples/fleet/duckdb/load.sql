@@ -29,7 +29,7 @@ CREATE OR REPLACE TABLE sites AS SELECT * FROM read_csv('{tables}/sites/*/*/*.cs
         schema: 'BIGINT', process: 'VARCHAR', kind: 'VARCHAR', reason: 'VARCHAR', family: 'VARCHAR',
         frame: 'VARCHAR', frame_id: 'BIGINT', method: 'VARCHAR', insn: 'VARCHAR', jit_version: 'BIGINT',
         iseq: 'VARCHAR', callee: 'VARCHAR', count: 'BIGINT', recorded: 'BIGINT',
-        at_version_limit: 'BIGINT', lost_ns: 'BIGINT', lost_max_ns: 'BIGINT'
+        at_version_limit: 'BIGINT', lost_ns: 'BIGINT', lost_max_ns: 'BIGINT', insn_index: 'BIGINT'
     });
 
 CREATE OR REPLACE TABLE stacks AS SELECT * FROM read_csv('{tables}/stacks/*/*/*.csv.gz',
