@@ -68,6 +68,21 @@ class TestHtml < Minitest::Test
     assert_equal [0, 9_000_000_000_000 - 1_000], data["rows"][0][7, 2]
   end
 
+  # Two exits of one line: each has what its own site lost.
+  def test_lost_time_of_instructions_that_a_line_repeats
+    place = "Foo#f (/app/foo.rb:3)"
+    trace = StatesTrace.new do |t|
+      { 7 => 4, 12 => 9 }.each do |index, lost|
+        t.exits(:main, "GuardType(Fixnum)", place, 10 + index, lost: lost, insn_index: [:uint32, index])
+        t.site("GuardType(Fixnum)", place, 1, lost: lost, insn_index: [:uint32, index])
+      end
+      t.states(:main, exited: 13, compiled: 70)
+    end
+    data = data_of(page(trace.build))
+    assert_equal [["send@12", 1, 9_000_000], ["send@7", 1, 4_000_000]],
+                 data["rows"].map { |row| [data["strings"][row[3]], row[6], row[10]] }.sort
+  end
+
   def test_sampled_exits_are_scaled
     trace = OurTrace.new(rate: 97).build
     data = data_of(page(trace))

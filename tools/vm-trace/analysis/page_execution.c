@@ -51,7 +51,7 @@ add_site(struct page_execution *execution, struct pool *pool, const struct fxt_e
     const uint32_t key[PAGE_SITE_KEYS] = {
         event_text(pool, event, STRING_KIND),
         event_reason(pool, event),
-        event_text(pool, event, STRING_INSN),
+        event_insn(pool, event),
         page_path_and_line(pool, location),
     };
     struct page_site *site = lost_ns > 0 ? row_table_get(&execution->sites, key) : NULL;
