@@ -882,40 +882,6 @@ rb_vm_trace_host_call_label(const struct vm_trace_call_frame *frame, struct vm_t
 
 /* --- labels -------------------------------------------------------------------------------- */
 
-struct text {
-    char *buffer;
-    size_t capacity, bytes; /* bytes: of the whole text, written or not */
-};
-
-static void
-add(struct text *text, const char *from, size_t bytes)
-{
-    if (text->bytes < text->capacity) {
-        size_t room = text->capacity - text->bytes;
-        memcpy(text->buffer + text->bytes, from, bytes < room ? bytes : room);
-    }
-    text->bytes += bytes;
-}
-
-static void
-add_cstr(struct text *text, const char *from)
-{
-    add(text, from, strlen(from));
-}
-
-static void
-add_string(struct text *text, VALUE string)
-{
-    if (RB_TYPE_P(string, T_STRING)) add(text, RSTRING_PTR(string), (size_t)RSTRING_LEN(string));
-}
-
-static void
-add_number(struct text *text, long number)
-{
-    char digits[24];
-    add(text, digits, (size_t)snprintf(digits, sizeof(digits), "%ld", number));
-}
-
 /* Name of a class or module if it is permanent: backtraces show no other. */
 static VALUE
 permanent_name(VALUE klass)

@@ -4,8 +4,6 @@
  */
 #include "ruby/internal/config.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "id.h"
@@ -329,40 +327,11 @@ rb_vm_trace_host_ivar_name(uintptr_t pc, uintptr_t object, char *buffer, size_t 
 #endif
 
 #ifdef SHAPE_ROOM
-/* A text that may have more than fits, and its length. */
-struct shape_text {
-    char *buffer;
-    size_t capacity, bytes;
-};
-
-static void
-add_bytes(struct shape_text *text, const char *from, size_t bytes)
-{
-    if (text->bytes < text->capacity) {
-        size_t room = text->capacity - text->bytes;
-        memcpy(text->buffer + text->bytes, from, bytes < room ? bytes : room);
-    }
-    text->bytes += bytes;
-}
-
-PRINTF_ARGS(static void add_format(struct shape_text *text, const char *format, ...), 2, 3);
-
-static void
-add_format(struct shape_text *text, const char *format, ...)
-{
-    char buffer[64];
-    va_list arguments;
-    va_start(arguments, format);
-    int bytes = vsnprintf(buffer, sizeof(buffer), format, arguments);
-    va_end(arguments);
-    add_bytes(text, buffer, (size_t)bytes < sizeof(buffer) ? (size_t)bytes : sizeof(buffer) - 1);
-}
-
 /* Objects that differ do so in the variables that were set last, or first. */
 enum { FIRST_NAMES = 4, LAST_NAMES = 8, NAMES = FIRST_NAMES + LAST_NAMES };
 
 static void
-add_variables(struct shape_text *text, shape_id_t id)
+add_variables(struct text *text, shape_id_t id)
 {
     const rb_shape_t *names[NAMES];
     size_t count = 0, at;
@@ -373,25 +342,31 @@ add_variables(struct shape_text *text, shape_id_t id)
         if (count <= NAMES || at < FIRST_NAMES) names[at] = shape;
         else if (count - at <= LAST_NAMES) names[NAMES - (count - at)] = shape;
     }
-    if (count == 0) add_format(text, "no variables");
+    if (count == 0) add_cstr(text, "no variables");
     for (size_t i = 0; i < count && i < NAMES; i++) {
         VALUE name = names[i]->type == SHAPE_IVAR ? host_id_text(names[i]->edge_name) : 0;
-        if (i > 0) add_format(text, ", ");
-        if (count > NAMES && i == FIRST_NAMES) add_format(text, "%d more, ", (int)(count - NAMES));
-        if (name) add_bytes(text, RSTRING_PTR(name), (size_t)RSTRING_LEN(name));
-        else add_format(text, "object_id");
+        if (i > 0) add_cstr(text, ", ");
+        if (count > NAMES && i == FIRST_NAMES) {
+            add_number(text, (long)(count - NAMES));
+            add_cstr(text, " more, ");
+        }
+        if (name) add_string(text, name);
+        else add_cstr(text, "object_id");
     }
 }
 
 size_t
 rb_vm_trace_shape_text(uint32_t id, char *buffer, size_t capacity)
 {
-    struct shape_text text = { buffer, capacity, 0 };
+    struct text text = { buffer, capacity, 0 };
     if (id == INVALID_SHAPE_ID) return 0;
-    if (SHAPE_COMPLEX_P(id)) add_format(&text, "too many shapes");
+    if (SHAPE_COMPLEX_P(id)) add_cstr(&text, "too many shapes");
     else add_variables(&text, id);
-    if (id & SHAPE_ID_FL_FROZEN) add_format(&text, ", frozen");
-    if (SHAPE_ROOM(id)) add_format(&text, " of %d", (int)SHAPE_ROOM(id));
+    if (id & SHAPE_ID_FL_FROZEN) add_cstr(&text, ", frozen");
+    if (SHAPE_ROOM(id)) {
+        add_cstr(&text, " of ");
+        add_number(&text, (long)SHAPE_ROOM(id));
+    }
     return text.bytes;
 }
 #else
