@@ -390,12 +390,10 @@ look_at(struct vm_trace_sampled *thread, uint64_t elapsed_ns, bool handled)
         charge(thread, VM_TRACE_CHARGE_GC, cpu ? more_cpu_ns(thread, tid) : elapsed_ns);
         return;
       case VM_TRACE_BLOCKS:
-        if (!cpu) charge(thread, VM_TRACE_CHARGE_BLOCKED, elapsed_ns);
-        else if (atomic_load_explicit(&thread->ran_until_ns, memory_order_relaxed)) charge_cpu(thread, tid, elapsed_ns);
-        return;
       case VM_TRACE_WAITS:
-        if (!cpu) charge(thread, VM_TRACE_CHARGE_WAITING, elapsed_ns);
-        else if (atomic_load_explicit(&thread->ran_until_ns, memory_order_relaxed)) charge_cpu(thread, tid, elapsed_ns);
+        if (cpu && atomic_load_explicit(&thread->ran_until_ns, memory_order_relaxed)) charge_cpu(thread, tid, elapsed_ns);
+        if (cpu) return;
+        charge(thread, phase == VM_TRACE_BLOCKS ? VM_TRACE_CHARGE_BLOCKED : VM_TRACE_CHARGE_WAITING, elapsed_ns);
         return;
       case VM_TRACE_NOBODY:
         close_file(thread);
