@@ -9,7 +9,8 @@
 # a folder of another tree that all layers may include.
 TREES = {
   "vm_trace" => {
-    layers: ["include", "*.[ch]", "schema", "base", "perf", "store", "host/host.h", "host", "capture", "streams", "session", "ruby"],
+    layers: ["include", "*.[ch]", "schema", "base", "perf", "store", "host/host.h", "host", "capture", "streams", "session",
+             "ruby"],
     outside: ["perf", "host", "ruby"] # perf: the list of system calls that the build makes
   },
   "tools/vm-trace" => {

@@ -3,7 +3,7 @@
 #   event-tables.rb [ROOT]            fails if a table differs
 #   event-tables.rb --write [ROOT]    writes them
 #
-# A table stands between "<!-- table: KEY -->" and "<!-- end of table -->". KEY is `events` (all of them), or a list of
+# A table lies between "<!-- table: KEY -->" and "<!-- end of table -->". KEY is `events` (all of them), or a list of
 # events whose arguments the table has: `call`, `trace site`, `gc GC minor`.
 
 class Schema
@@ -39,10 +39,12 @@ class Schema
     rows = @events.group_by { |event| [event.category, event.form] }.map do |(category, form), events|
       arguments = events.flat_map(&:arguments).map { |argument| label(argument, frames: "backtrace") }.uniq
       listed = category == "trace" ? "[below](#metadata-the-category-trace)" : arguments.empty? ? "none" : arguments.join(", ")
-      names = events.sort_by { |event| event.name ? 1 : 0 }.map { |event| event.name ? "`#{event.name}`" : @names.fetch(category) }
+      names = events.sort_by { |event| event.name ? 1 : 0 }
+                    .map { |event| event.name ? "`#{event.name}`" : @names.fetch(category) }
       [category, "| `#{category}` | #{names.join(", ")} | #{form} | #{listed} |"]
     end
-    ["| category | name | kind | arguments |", "|---|---|---|---|", *rows.sort_by.with_index { |row, i| [row[0] == "trace" ? 1 : 0, i] }.map(&:last)]
+    rows = rows.sort_by.with_index { |row, i| [row[0] == "trace" ? 1 : 0, i] }
+    ["| category | name | kind | arguments |", "|---|---|---|---|", *rows.map(&:last)]
   end
 
   def arguments(keys)
@@ -112,11 +114,16 @@ made = text.gsub(/^(<!-- table: (.*?) -->\n).*?^(<!-- end of table -->)$/m) do
   shown.concat(keys)
   "#{head}#{(key == "events" ? schema.overview : schema.arguments(keys)).join("\n")}\n#{tail}"
 end
-missing = schema.events.reject { |event| event.arguments.empty? || event.category == "marker" } - shown.flat_map { |key| schema.of(key) }
-faults = missing.map { |event| "doc/internals/events.md: no table has the arguments of #{[event.category, event.name].compact.join(" ")}" }
+wanted = schema.events.reject { |event| event.arguments.empty? || event.category == "marker" }
+missing = wanted - shown.flat_map { |key| schema.of(key) }
+faults = missing.map do |event|
+  "doc/internals/events.md: no table has the arguments of #{[event.category, event.name].compact.join(" ")}"
+end
 if made != text
   if write then File.write(page, made)
-  else faults << "doc/internals/events.md: a table differs from vm_trace/schema/events.def; ruby scripts/event-tables.rb --write writes it"
+  else
+    faults << "doc/internals/events.md: a table differs from vm_trace/schema/events.def; " \
+              "ruby scripts/event-tables.rb --write writes it"
   end
 end
 puts faults

@@ -96,7 +96,8 @@ base_h="#define RB_VM_TRACE_BASE \"$base $(printf %.12s "$commit")$(chosen_fixes
 # What its build needs.
 base_mk="VM_TRACE_RUSTC_MIN := $rustc_min"
 [ "$base_mk" = "$(cat "$src/vm_trace/base.mk" 2>/dev/null)" ] || echo "$base_mk" > "$src/vm_trace/base.mk"
-for f in $(cd "$top/vm_trace" && find . -name '*.[ch]' -o -name '*.def' -o -name '*.py' -o -name '*.rs' -o -name '*.mk' -o -name '*.sh'); do
+for f in $(cd "$top/vm_trace" && find . -name '*.[ch]' -o -name '*.def' -o -name '*.py' -o -name '*.rs' \
+    -o -name '*.mk' -o -name '*.sh'); do
     cmp -s "$top/vm_trace/$f" "$src/vm_trace/$f" && continue
     mkdir -p "$src/vm_trace/${f%/*}"
     cp "$top/vm_trace/$f" "$src/vm_trace/$f"

@@ -41,7 +41,9 @@ class OfVmTrace < Profiler
   private
 
   def ms_of_all
-    @ms_of_all ||= stacks("samples").each_with_object(Hash.new(0)) { |(names, us), all| names.uniq.each { |name| all[name] += us / 1e3 } }
+    @ms_of_all ||= stacks("samples").each_with_object(Hash.new(0)) do |(names, us), all|
+      names.uniq.each { |name| all[name] += us / 1e3 }
+    end
   end
 
   def stacks(kind, pid = $$)
@@ -142,7 +144,8 @@ class OfGvlTracing < Profiler
   # Each event ends the one before it on its thread.
   def total(wanted)
     JSON.parse(File.read("#{OUT}.json")).group_by { |event| event["tid"] }.values.sum do |events|
-      events.select { |event| event["ts"] }.each_cons(2).sum { |a, b| a["name"] == wanted && a["ph"] == "B" ? b["ts"] - a["ts"] : 0 }
+      pairs = events.select { |event| event["ts"] }.each_cons(2).select { |a, _| a.values_at("name", "ph") == [wanted, "B"] }
+      pairs.sum { |a, b| b["ts"] - a["ts"] }
     end / 1e3
   end
 end
@@ -212,7 +215,9 @@ def add(a, b) = a + b
 Situation = Struct.new(:kind, :run, :ask)
 SITUATIONS = {
   "methods" => Situation.new(:ms, -> { timed { 40.times { heavy } }.tap { 40.times { light } } }, ->(p) { p.ms("heavy") }),
-  "cpu" => Situation.new(:cpu, -> { Array.new(40) { timed(:cpu_of_thread) { burst }.tap { sleep 0.02 } }.sum }, ->(p) { p.cpu("burst") }),
+  "cpu" => Situation.new(:cpu, lambda {
+    Array.new(40) { timed(:cpu_of_thread) { burst }.tap { sleep 0.02 } }.sum
+  }, ->(p) { p.cpu("burst") }),
   # From the moment that all four may run: what of it they did not.
   "gvl" => Situation.new(:gvl, lambda {
     gate = Queue.new
@@ -223,9 +228,16 @@ SITUATIONS = {
     threads.sum { |thread| thread.value.then { |to, ran| (to - from) * 1000 - ran } }
   }, ->(p) { p.gvl }),
   "gc" => Situation.new(:gc, -> { before = GC.total_time; 2.times { churn }; (GC.total_time - before) / 1e6 }, ->(p) { p.gc }),
-  "native" => Situation.new(:ms, -> { require "zlib"; data = Random.new(1).bytes(6_000_000); timed { 3.times { squeeze(data) } } }, ->(p) { p.ms("squeeze") }),
+  "native" => Situation.new(:ms, lambda {
+    require "zlib"
+    data = Random.new(1).bytes(6_000_000)
+    timed { 3.times { squeeze(data) } }
+  }, ->(p) { p.ms("squeeze") }),
   "deep" => Situation.new(:frames, -> { m0(1.0); 300 }, ->(p) { p.frames(Array.new(300) { |i| "m#{i}" }) }),
-  "define_method" => Situation.new(:ms, -> { dyn = Dyn.new; timed { 20.times { dyn.costly } }.tap { 20.times { dyn.cheap } } }, ->(p) { p.ms("costly") }),
+  "define_method" => Situation.new(:ms, lambda {
+    dyn = Dyn.new
+    timed { 20.times { dyn.costly } }.tap { 20.times { dyn.cheap } }
+  }, ->(p) { p.ms("costly") }),
   "calls" => Situation.new(:calls, -> { 3_000_000.times { |i| tiny(i) }; 3_000_000 }, ->(p) { p.calls("tiny") }),
   "malloc" => Situation.new(:bytes, -> { fill; 100e6 }, ->(p) { p.bytes("fill") }),
   "child" => Situation.new(:child, lambda {

@@ -431,12 +431,16 @@ class TestCheckPatches < PatchesTest
   end
 
   def test_subject_that_git_would_cut_for_the_name
-    project.patch("0001-first", subject: "zjit: trace exits due to compile errors and to handlers") { |text| text.sub("f10", "first") }
+    project.patch("0001-first", subject: "zjit: trace exits due to compile errors and to handlers") do |text|
+      text.sub("f10", "first")
+    end
     assert_fault(/a subject of 55 characters, more than 52: zjit: trace exits due/)
   end
 
   def test_name_that_is_cut_in_a_word
-    project.patch("0001-zjit-trace-exits-due-to-comp", subject: "zjit: trace exits due to compile errors") { |text| text.sub("f10", "first") }
+    project.patch("0001-zjit-trace-exits-due-to-comp", subject: "zjit: trace exits due to compile errors") do |text|
+      text.sub("f10", "first")
+    end
     assert_fault(/its subject makes another name, zjit-trace-exits-due-to-compile-errors.patch/)
   end
 
@@ -634,7 +638,8 @@ class TestIncludedRust < Minitest::Test
 
   # { [base, JIT] => what the hunks of its crate's lib.rs and of its makefile add }
   def self.added
-    Dir["#{Project::ROOT}/patches/ruby-*/[0-9]*.patch"].sort.each_with_object(Hash.new { |all, key| all[key] = +"" }) do |file, all|
+    none = Hash.new { |all, key| all[key] = +"" }
+    Dir["#{Project::ROOT}/patches/ruby-*/[0-9]*.patch"].sort.each_with_object(none) do |file, all|
       File.read(file).split(/^diff --git a\//).drop(1).each do |diff|
         jit = diff[%r{\A([yz]jit)/(?:src/lib\.rs|\w+\.mk) }, 1]
         all[[File.basename(File.dirname(file)), jit]] << diff if jit

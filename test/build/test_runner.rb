@@ -332,7 +332,8 @@ class TestRunner < BuildTest
     %w[vm_trace/jit/zjit/x.rs vm_trace/host/x.c].each do |file|
       project.write("project/#{file}", "x")
       git("add", "-A")
-      assert_equal ["first", "second"], run_suites("integration", **bases).first.scan(/^(\w+) is tested as a whole: #{file} changed$/).flatten
+      said = run_suites("integration", **bases).first
+      assert_equal ["first", "second"], said.scan(/^(\w+) is tested as a whole: #{file} changed$/).flatten
       git("rm", "-q", "-f", file)
     end
 

@@ -10,9 +10,9 @@ class TestRubyBench < Integration::Test
 
   def run_benchmark(code, **env)
     dir = scratch_dir
-    RubyBenchFolder.make(dir, "work/benchmark.rb" => jit(code))
+    RubyBenchFolder.make(dir, "busy/benchmark.rb" => jit(code))
     result = run_in(dir, jit("--zjit"), jit("--zjit-call-threshold=2"), "-I", RubyBenchFolder::HARNESS,
-                    "benchmarks/work/benchmark.rb",
+                    "benchmarks/busy/benchmark.rb",
                     env: ITERATIONS.merge("VM_TRACE_STREAMS" => "exits:rate=1", **env))
     assert_predicate result.status, :success?, result.err
     validate_all(result)
@@ -20,7 +20,7 @@ class TestRubyBench < Integration::Test
 
   def test_the_trace_has_a_span_for_each_iteration_and_its_exits_alone
     result = run_benchmark("def foo = (::RubyVM::ZJIT.induce_side_exit!)\nrun_benchmark(10) { 7.times { foo } }\n")
-    assert_equal ["work-#{result.pid}.fxt"], Dir.children(result.dir).grep(/fxt/)
+    assert_equal ["busy-#{result.pid}.fxt"], Dir.children(result.dir).grep(/fxt/)
     exits = result.trace.exits(jit("DirectiveInduced"))
     assert_equal 3 * 7, exits.size
     spans = result.trace.events.select { |event| event["name"].start_with?("iteration ") }

@@ -321,7 +321,8 @@ class ThreadsTrace
   # `counts`: of the summary, beside those of all traces.
   def build(**counts)
     counts = { "exits" => 0, "fallbacks" => 0, "events" => @events, "lost" => 0, "sampled" => 0, "sites" => 0, **counts.transform_keys(&:to_s) }
-    event(:instant, :main, "trace", "summary", @ends, **counts.transform_values { |n| n.is_a?(String) ? n : [:uint64, n] }.transform_keys(&:to_sym))
+    args = counts.transform_values { |n| n.is_a?(String) ? n : [:uint64, n] }
+    event(:instant, :main, "trace", "summary", @ends, **args.transform_keys(&:to_sym))
     @builder
   end
 

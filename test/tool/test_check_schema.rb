@@ -378,7 +378,9 @@ class TestCheckSchema < Minitest::Test
   def test_outcomes
     broken("recompile_exit NoProfileSend has the unknown outcome recompiled") { |t| t.exits[2][:args]["outcome"] = "recompiled"; t.exits[2] }
     broken("recompile_exit NoProfileSend lacks its argument outcome") { |t| t.exits[2][:args].delete("outcome"); t.exits[2] }
-    broken("side_exit GuardType(Fixnum) has an argument outcome", "--strict") { |t| t.exits[0][:args]["outcome"] = "profiling"; t.exits[0] }
+    broken("side_exit GuardType(Fixnum) has an argument outcome", "--strict") do |t|
+      t.exits[0].tap { |event| event[:args]["outcome"] = "profiling" }
+    end
     %w[profiling invalidated already_invalidated version_limit].each do |outcome|
       assert_fine(OurTrace.new.tap { |t| t.exits[2][:args]["outcome"] = outcome }.build)
     end
@@ -430,7 +432,8 @@ class TestCheckSchema < Minitest::Test
      { type: :flow_step, cat: "reprofile", name: "recompilation", ts: 8100, id: 7 },
      { type: :async_begin, cat: "reprofile", name: "Foo#bar (a.rb:1)", ts: 8100, id: 7, args: { "version" => [:uint32, 1], "reason" => "r" } },
      { type: :end, cat: "invalidation", name: "r", ts: 8110 },
-     { type: :counter, cat: "counter", name: "versions", ts: 8111, id: 0, args: { "compiled" => [:uint64, 1], "invalidated" => [:uint64, 1] } },
+     { type: :counter, cat: "counter", name: "versions", ts: 8111, id: 0,
+       args: { "compiled" => [:uint64, 1], "invalidated" => [:uint64, 1] } },
      { type: :instant, cat: "trace", name: "counts", ts: 8090 },
      { type: :flow_begin, cat: "reprofile", name: "recompilation", ts: 8090, id: 7 },
      { type: :async_end, cat: "reprofile", name: "Foo#bar (a.rb:1)", ts: 8200, id: 7 },
@@ -497,7 +500,10 @@ class TestCheckSchema < Minitest::Test
   end
 
   def test_kind_of_event_that_its_category_does_not_have
-    broken("trace counts is not an instant") { |t| t.extra << { type: :complete, cat: "trace", name: "counts", ts: 8500, extra: 8501, args: {} }; t.extra[0] }
+    broken("trace counts is not an instant") do |t|
+      t.extra << { type: :complete, cat: "trace", name: "counts", ts: 8500, extra: 8501, args: {} }
+      t.extra[0]
+    end
     { "compile" => { type: :instant, args: {} }, "invalidation" => { type: :complete, extra: 8501, args: {} } }.each do |category, event|
       broken("#{category} x is not the begin or the end of a duration") do |t|
         t.extra << event.merge(cat: category, name: "x", ts: 8500)
@@ -537,7 +543,8 @@ class TestCheckSchema < Minitest::Test
   { "marker" => "queue", "gc" => "GC heap" }.each do |category, name|
     define_method("test_a_#{category}_counter_may_be_earlier_than_the_sample_of_exits_before_it") do
       counter = lambda do |cat, name, ts|
-        { type: :counter, cat: cat, name: name, ts: ts, extra: 0, args: { (cat == "gc" ? "live_slots" : "value") => [:uint64, 1] } }
+        argument = cat == "gc" ? "live_slots" : "value"
+        { type: :counter, cat: cat, name: name, ts: ts, extra: 0, args: { argument => [:uint64, 1] } }
       end
       sample = counter.("counter", "exits", 7000).merge(args: { "per_second" => [:uint64, 1] })
       counters = [sample, counter.(category, name, 6000), counter.(category, name, 5000)]

@@ -77,7 +77,9 @@ class TestEndpoints < Minitest::Test
     [of_fibers(fiber_name: "gone fiber"), of_fibers(another: "worker")].each do |bytes|
       spent = rows(endpoints(bytes), "endpoint_costs")
       assert_equal [0, 0, 0, 0, 1], costs(spent["Slow"]).first(5)
-      with_file(bytes) { |path| assert_match(/^  unknown +the states of the threads of 2 spans in fibers/, tool("report", "--endpoints", path).out) }
+      with_file(bytes) do |path|
+        assert_match(/^  unknown +the states of the threads of 2 spans in fibers/, tool("report", "--endpoints", path).out)
+      end
     end
   end
 
@@ -97,11 +99,13 @@ class TestEndpoints < Minitest::Test
     end.build.bytes
     report = endpoints(bytes, "--group=gem")
     assert_equal [["B", "(application)", 4 * MS, 1, 0], ["A", "rack", 2 * MS, 1, 1000], ["A", "(application)", 1 * MS, 1, 0]],
-                 report["endpoint_gems"]["rows"].map { |row| row.values_at("endpoint", "gem", "lost_ns", "exits", "allocated_bytes") }
+                 report["endpoint_gems"]["rows"]
+                   .map { |row| row.values_at("endpoint", "gem", "lost_ns", "exits", "allocated_bytes") }
     assert_equal [["rack", 2], ["(application)", 2]], report["gems"]["rows"].map { |row| row.values_at("gem", "exits") }
     refute endpoints(bytes).key?("endpoint_gems")
     app_only = endpoints(bytes, "--group=gem", "--app-only")["endpoint_gems"]["rows"]
-    assert_equal [["B", "(application)", 1], ["A", "(application)", 2]], app_only.map { |row| row.values_at("endpoint", "gem", "exits") }
+    assert_equal [["B", "(application)", 1], ["A", "(application)", 2]],
+                 app_only.map { |row| row.values_at("endpoint", "gem", "exits") }
   end
 
   def test_samples_of_each_endpoint

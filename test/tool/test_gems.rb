@@ -95,7 +95,8 @@ class TestGems < Minitest::Test
     data = report(calls, "--calls", "--app-only")
     assert_equal [[APP, 79_000_000, 89_000_000, 1], ["Note#body (/srv/shop/app/models/note.rb:8)", 10_000_000, 10_000_000, 1],
                   [OUTSIDE, 4_000_000, 0, 0]],
-                 rows(data, "calls", "method", "own_ns", "total_ns", "calls").reject { |method, *| method.start_with?("(outside rec") }
+                 rows(data, "calls", "method", "own_ns", "total_ns", "calls")
+                   .reject { |method, *| method.start_with?("(outside rec") }
     assert_equal [[APP], ["Note#body (/srv/shop/app/models/note.rb:8)"]], rows(data, "slowest_calls", "method")
   end
 
@@ -136,7 +137,8 @@ class TestGems < Minitest::Test
                   [[RACK, INTERNAL]], [deep, "#{RACK} < 4 more frames"], [deep, "7 more frames"])
     assert_equal [[APP, 3], ["(more frames)", 2], [OUTSIDE, 1]],
                  rows(report(trace, "--app-only"), "exits_by_line", "method", "count")
-    assert_equal [[APP, 1], [RACK, 2]], rows(report(trace), "exits_by_line", "method", "count").select { |method, _| [APP, RACK].include?(method) }.sort
+    found = rows(report(trace), "exits_by_line", "method", "count")
+    assert_equal [[APP, 1], [RACK, 2]], found.select { |method, _| [APP, RACK].include?(method) }.sort
   end
 
   # Sites have no callers, so the events count.

@@ -455,7 +455,9 @@ class TestQuery < Minitest::Test
           "select i, 'Foo#bar (/srv/shop/app/models/' || printf('%0200d', i) || '.rb:3)' as frame, 'short' as word from n"
     with_file(FxtBuilder.new) do |path|
       arguments = [TOOL, "query", "--format=table", path, sql]
-      shown, = Terminal.open(columns: 60) { |terminal| terminal.wait(spawn({ "COLUMNS" => nil }, *arguments, out: terminal.side)) }
+      shown, = Terminal.open(columns: 60) do |terminal|
+        terminal.wait(spawn({ "COLUMNS" => nil }, *arguments, out: terminal.side))
+      end
       lines = shown.lines(chomp: true)
       assert_equal 1102, lines.size
       assert_empty lines.select { |line| line.chomp("\r").size > 60 }
@@ -463,7 +465,10 @@ class TestQuery < Minitest::Test
       assert_match(/\A1100  Foo#bar .*….*\.rb:3\)  short\r?\z/, lines.last)
       whole = tool("query", "--format=table", path, sql).out.lines(chomp: true)
       assert_includes whole[2], "#{"0" * 199}1.rb:3)"
-      narrow, = Terminal.open(columns: 200) { |terminal| terminal.wait(spawn({ "COLUMNS" => nil }, TOOL, "query", "--format=table", path, "select 1 as a, 'whole' as b", out: terminal.side)) }
+      words = [TOOL, "query", "--format=table", path, "select 1 as a, 'whole' as b"]
+      narrow, = Terminal.open(columns: 200) do |terminal|
+        terminal.wait(spawn({ "COLUMNS" => nil }, *words, out: terminal.side))
+      end
       assert_equal ["a  b", "-  -----", "1  whole"], narrow.lines(chomp: true).map { |line| line.chomp("\r") }
     end
   end

@@ -199,7 +199,8 @@ class TestReasons < Minitest::Test
     refute_match(/\ADefine methods and constants at boot/, bug["help"])
     assert_equal "Foo#get (/app/foo.rb:4), opt_getconstant_path@7: 1,500 of 1,510, to the end of the trace", bug["place"]
     usual = explained("invalidated_block")[0]
-    [lasting("invalidated_block", "send", WARM_UP), lasting("invalidated_block", "send", STEADY.first(900).map { |ts| ts * 5 / 3 })].each do |trace|
+    few = STEADY.first(900).map { |ts| ts * 5 / 3 }
+    [WARM_UP, few].map { |times| lasting("invalidated_block", "send", times) }.each do |trace|
       row = advice[trace, "invalidated_block"]
       assert_equal [0, *usual.values_at("cause", "help")], row.values_at("lasting", "cause", "help")
     end
@@ -214,7 +215,8 @@ class TestReasons < Minitest::Test
       6000.times { |i| b.exit("invalidated_block", "Foo#get (/app/foo.rb:#{i % 3})", ts: i, insn: "send") }
     end
     assert_equal [[0, "Foo#get (/app/foo.rb:0), send: 2,000 of 6,000"]],
-                 report_of(trace, "--advice")["advice"]["rows"].map { |row| [row["lasting"], row["place"].sub(/\A.*?:\d/, "Foo#get (/app/foo.rb:0")] }
+                 report_of(trace, "--advice")["advice"]["rows"]
+                   .map { |row| [row["lasting"], row["place"].sub(/\A.*?:\d/, "Foo#get (/app/foo.rb:0")] }
   end
 
   def test_explain_of_a_trace
@@ -222,7 +224,10 @@ class TestReasons < Minitest::Test
       result = tool("explain", path, "invalidated_block")
       assert_match(/\Ainvalidated_block\n  is        exit\n  count     1,510\n  mostly at Foo#get .*--with-fixes=yjit/m, result.out)
       refute_includes result.out, "GuardLess"
-      reasons = ->(*args) { JSON.parse(tool("explain", "--format=json", path, *args).out)["advice"]["rows"].map { |row| row["reason"] } }
+      reasons = lambda do |*args|
+        data = JSON.parse(tool("explain", "--format=json", path, *args).out)
+        data["advice"]["rows"].map { |row| row["reason"] }
+      end
       assert_equal %w[invalidated_block GuardLess], reasons[]
       assert_equal %w[GuardLess], reasons["Foo#last"]
       assert_equal %w[GuardLess], reasons["foo.rb:20"]

@@ -105,7 +105,9 @@ pub fn count_replaced_call(asm: &mut Assembler) {
 /// and the code generator may have said more. Those that begin with num_ say what it looked at.
 pub fn uncompiled_reason() -> Reason {
     match unsafe { LAST_COUNTER } {
-        Some(counter) if counter != Counter::yjit_insns_count && !counter.get_name().starts_with("num_") => Reason::Counter(counter),
+        Some(counter) if counter != Counter::yjit_insns_count && !counter.get_name().starts_with("num_") => {
+            Reason::Counter(counter)
+        }
         _ => Reason::UncompiledInsn,
     }
 }
@@ -278,7 +280,10 @@ pub fn iseq_code_freed(iseq: IseqPtr, payload: &mut IseqPayload) {
 }
 
 /// Record the compilation of a series of blocks, with the bytes of code that were written.
-pub fn compile<R>(blockid: BlockId, cb: &mut CodeBlock, ocb: &mut OutlinedCb, func: impl FnOnce(&mut CodeBlock, &mut OutlinedCb) -> Option<R>) -> Option<R> {
+pub fn compile<R>(
+    blockid: BlockId, cb: &mut CodeBlock, ocb: &mut OutlinedCb,
+    func: impl FnOnce(&mut CodeBlock, &mut OutlinedCb) -> Option<R>,
+) -> Option<R> {
     if !recording_compiles() {
         return func(cb, ocb);
     }

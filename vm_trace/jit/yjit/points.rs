@@ -10,7 +10,7 @@
 //!
 //! An exit belongs to a state, and guards that leave with the same one share it. It has the reason
 //! of the one that it was made for, and of those jumps to it that have another reason a note is
-//! kept, too: while it is traced, such a jump goes by way of a stub that says so,
+//! kept, too: while it is traced, such a jump goes by way of a stub that reports it,
 //! `ec->vm_trace_exit = ●`, which the traced end looks at first.
 //!
 //! So the code is what it was to the byte but for where it leads, and what a frame does that is in
@@ -119,7 +119,8 @@ const NO_SLOT: u32 = u32::MAX;
 
 /// An exit ends here: its state is saved. It makes no difference to the code.
 pub fn note_end(asm: &mut Assembler, reason: Reason, shared: bool) {
-    let note = Note { reason, place: if shared { Place::SharedEnd } else { Place::End }, version: if shared { 0 } else { unit_version() }, opcode_bytes: 0 };
+    let (place, version) = if shared { (Place::SharedEnd, 0) } else { (Place::End, unit_version()) };
+    let note = Note { reason, place, version, opcode_bytes: 0 };
     let _ = &asm; // unit tests link no C
     #[cfg(not(test))]
     if possible() {
@@ -169,7 +170,8 @@ pub fn written(cb: &CodeBlock, start: usize, jumps: Vec<(std::ops::Range<usize>,
                 if let Some(at) = changed_part_of_written(address(jump.start), address(jump.end)) {
                     // One without a condition has less, and a branch that is written again may end just before it.
                     let opcode_bytes = (at - address(jump.start)).min(OPCODE_BYTES);
-                    points.add(cb, at, Note { reason: Reason::Counter(counter), place: Place::Jump, version: unit_version(), opcode_bytes });
+                    let reason = Reason::Counter(counter);
+                    points.add(cb, at, Note { reason, place: Place::Jump, version: unit_version(), opcode_bytes });
                 }
             }
         }
@@ -543,7 +545,10 @@ fn site_of(exit: *mut Exit, ec: EcPtr) -> SitePtr {
     if !site.is_null() || refused {
         return site;
     }
-    let shared = match note { Note { place: Place::SharedEnd, reason: Reason::Counter(counter), .. } => Some(counter), _ => None };
+    let shared = match note {
+        Note { place: Place::SharedEnd, reason: Reason::Counter(counter), .. } => Some(counter),
+        _ => None,
+    };
     if let Some(site) = shared.and_then(|counter| known_shared_site(ec, counter)) {
         return site;
     }

@@ -1,6 +1,6 @@
 //! Entries from the interpreter that only exit: those of ISEQs that can't be compiled, and those of
 //! exception handlers, which never are. There is no code to put trace points into. While exits are
-//! traced, a function stands in the place of such an entry.
+//! traced, a function takes the place of such an entry.
 //!
 //! As in points.rs all of it changes under the VM lock with all ractors stopped, and exits
 //! read without it.

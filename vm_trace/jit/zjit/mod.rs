@@ -74,10 +74,13 @@ fn new_site(kind: Kind, reason: &str, unit: IseqPtr, version: u32, frame: IseqPt
 }
 
 /// The same where something named `callee` is called.
-fn new_calling_site(kind: Kind, reason: &str, unit: IseqPtr, version: u32, frame: IseqPtr, pc: *const VALUE, callee: Option<&str>) -> Option<SitePtr> {
+fn new_calling_site(
+    kind: Kind, reason: &str, unit: IseqPtr, version: u32, frame: IseqPtr, pc: *const VALUE, callee: Option<&str>,
+) -> Option<SitePtr> {
     let insn = insn_name(base::opcode(frame, pc));
     let method = inlined_method(frame);
-    vm_trace::new_site(&Place { kind, reason, insn: &insn, unit: unit.cast(), version, frame: frame.cast(), method, pc: pc.cast(), callee })
+    let (unit, frame, pc) = (unit.cast(), frame.cast(), pc.cast());
+    vm_trace::new_site(&Place { kind, reason, insn: &insn, unit, version, frame, method, pc, callee })
 }
 
 /// Make the site of a side exit if flags have it traced.
@@ -325,7 +328,8 @@ pub fn gen_fallback(asm: &mut Assembler, state: &FrameState, reason: impl FnOnce
         return;
     }
     let (unit, version) = unsafe { UNIT };
-    if let Some(site) = new_calling_site(Kind::Fallback, &reason(), unit, version, base::frame_of(state, unit), state.pc, Some(&callee())) {
+    let frame = base::frame_of(state, unit);
+    if let Some(site) = new_calling_site(Kind::Fallback, &reason(), unit, version, frame, state.pc, Some(&callee())) {
         base::save_pc(asm, state);
         asm_ccall!(asm, rb_vm_trace_hit, Opnd::const_ptr(site as *const u8), EC);
         unsafe { IN_FALLBACK = true };
@@ -387,7 +391,9 @@ pub fn ivar_fallback_reason(insn: &str) -> String {
 
 /// Record the compilation of an ISEQ as a whole, with what it made and the number of the version
 /// that this is, or the error that it ended with. `func` is given the code block back for it.
-pub fn trace_compile<R>(cb: &mut CodeBlock, iseq: IseqPtr, version: usize, func: impl FnOnce(&mut CodeBlock) -> Result<R, CompileError>) -> Result<R, CompileError> {
+pub fn trace_compile<R>(
+    cb: &mut CodeBlock, iseq: IseqPtr, version: usize, func: impl FnOnce(&mut CodeBlock) -> Result<R, CompileError>,
+) -> Result<R, CompileError> {
     let func = |cb: &mut CodeBlock| {
         let result = func(cb);
         unsafe { (*(&raw mut INLINED)).clear() }; // the GC may free method entries from now on

@@ -207,7 +207,8 @@ pub fn note_exits(cb: &CodeBlock) {
         let ExitLabel { shared, reason, recompile, .. } = labels[idx];
         let reason = points.reason_at(reason);
         points.exits.push(Exit {
-            site: null(), at, exit: cb.resolve_label(shared), reason, version: 0, recompile, patch_point, live: !patch_point, traced: false, refused: false,
+            site: null(), at, exit: cb.resolve_label(shared), reason, version: 0, recompile, patch_point,
+            live: !patch_point, traced: false, refused: false,
         });
     }
     // For the next code
@@ -230,7 +231,8 @@ impl TracePoints {
     /// Index of a reason, for one more exit that has it.
     fn reason_at(&mut self, reason: SideExitReason) -> u32 {
         // Exits of one reason are mostly near each other. What was made for other code may name what is dead.
-        if let Some(&(_, index)) = self.recent_reasons.iter().rev().take(RECENT_REASONS).find(|(recent, _)| same(recent, &reason)) {
+        let mut recent = self.recent_reasons.iter().rev().take(RECENT_REASONS);
+        if let Some(&(_, index)) = recent.find(|(recent, _)| same(recent, &reason)) {
             self.reasons[index as usize].users += 1;
             return index;
         }

@@ -72,8 +72,8 @@ fn is_singleton_class(class: VALUE) -> bool {
     unsafe { RB_TYPE_P(class, RUBY_T_CLASS) && rb_zjit_singleton_class_p(class) }
 }
 
-/// Write the name of a class. One without a name is told by its superclass, a singleton class by
-/// what it is of.
+/// Write the name of a class. One without a name has that of its superclass, and a singleton class
+/// that of its object.
 fn write_class(text: &mut String, class: VALUE) {
     if is_singleton_class(class) {
         let attached = unsafe { rb_class_attached_object(class) };

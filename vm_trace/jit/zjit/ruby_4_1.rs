@@ -55,12 +55,13 @@ pub fn write_reason(_text: &mut String, _reason: &SideExitReason) -> bool {
 pub fn gen_recompile_exit(asm: &mut Assembler, site: SitePtr, recompile: &Recompile, unsampled: Option<Target>) {
     let state = C_ARG_OPNDS[0];
     let SideExitRecompile { compiled_iseq, frame_iseq, insn_idx } = recompile.clone();
-    asm_ccall!(asm, traced_exit_recompile, state, Opnd::const_ptr(site as *const u8), EC, compiled_iseq, frame_iseq, insn_idx.into());
+    let site = Opnd::const_ptr(site as *const u8);
+    asm_ccall!(asm, traced_exit_recompile, state, site, EC, compiled_iseq, frame_iseq, insn_idx.into());
     if let Some(unsampled) = unsampled {
         let done = asm.new_label("trace_done");
         asm.jmp(done.clone());
         asm.write_label(unsampled);
-        asm_ccall!(asm, unsampled_exit_recompile, state, Opnd::const_ptr(site as *const u8), compiled_iseq, frame_iseq, insn_idx.into());
+        asm_ccall!(asm, unsampled_exit_recompile, state, site, compiled_iseq, frame_iseq, insn_idx.into());
         asm.write_label(done);
     }
 }
