@@ -28,6 +28,10 @@ class TestTraces < Minitest::Test
     end
   end
 
+  def test_first_screens
+    Traces.all.each { |name| assert_kept("#{name}.first.txt", "report", "#{name}.fxt") }
+  end
+
   def test_report_in_every_format
     FORMATS.each do |format, suffix|
       assert_kept("exits.report.#{suffix}", "report", "--all", "--format=#{format}", "exits.fxt")

@@ -95,11 +95,13 @@ thread_where(struct report *report, enum where_source source, uint32_t row)
     return where;
 }
 
+/* The tracer calls it so, unless the program does otherwise. */
 static bool
 main_thread_p(const struct report *report, uint32_t number)
 {
     const struct report_thread *thread = report_thread(report, number);
-    return thread->runs == STRING_NONE && thread->tid == report_process(report, thread->process)->pid;
+    return fxt_string_is(pool_string(report->pool, thread->name), "main") ||
+           (thread->runs == STRING_NONE && thread->tid == report_process(report, thread->process)->pid);
 }
 
 static uint64_t
@@ -255,7 +257,6 @@ add_exits(const struct view *view, struct findings *findings)
         view_exits(view, false, BY_CATEGORY | BY_REASON | BY_LOCATION | BY_INSN | BY_CALLEE, &sum);
     struct row_table lasting = lasting_exits_of(view->report);
     bool timed = report_timed(view->report);
-    findings->untimed = sum.count > 0 && !timed;
     for (uint32_t i = 0; i < rows.count && i < FINDINGS_MOST; i++) { /* most first */
         const struct exit_row *row = row_table_at(&rows, i);
         if (timed && row->lost_ns == 0) break;
@@ -271,9 +272,13 @@ add_exits(const struct view *view, struct findings *findings)
             .helps = text_of(exit_help(view, &lasting, row)),
             .evidence = method_option(view, "--exits", place),
         };
-        if (timed) add(findings, finding, row->lost_ns);
-        finding.count = row->count, finding.of_count = sum.count;
-        if (!timed && (double)row->count >= worth * (double)sum.count) insert(findings, &finding);
+        if (timed) {
+            add(findings, finding, row->lost_ns);
+        }
+        else if ((double)row->count >= worth * (double)sum.count) {
+            finding.count = row->count, finding.of_count = sum.count;
+            insert(findings, &finding);
+        }
     }
     row_table_free(&lasting);
     exit_rows_free(&rows);
@@ -581,7 +586,7 @@ add_called_methods(const struct view *view, struct findings *findings)
         const struct call_row *row = row_table_at(&rows, i);
         uint64_t ns = call_own_ns(row->totals.own_ns);
         char calls[NUMBER_TEXT], each[NUMBER_TEXT];
-        if (row->totals.calls == 0) continue;
+        if (row->totals.calls == 0 || idle_p(view_name(view, row->name))) continue;
         struct fxt_string cause = document_text(view->document, "%s call%s, each %s", with_commas(calls, row->totals.calls),
                                                 row->totals.calls == 1 ? "" : "s", duration_text(each, ns / row->totals.calls));
         add_method(view, findings, row->name, ns, cause, "--calls");
@@ -595,7 +600,7 @@ findings_of(const struct view *view)
     struct findings findings = {.where = where_of(view)};
     struct row_table methods = sample_sums(&view->report->samples.all, false);
     struct row_table lines = sample_sums(&view->report->samples.all, true);
-    add_exits(view, &findings);
+    if (report_timed(view->report)) add_exits(view, &findings);
     if (!view->report->exits_only) {
         add_interpreted(view, &findings, &methods);
         add_compiling(view, &findings);
@@ -607,5 +612,7 @@ findings_of(const struct view *view)
     }
     row_table_free(&methods);
     row_table_free(&lines);
+    findings.counts = findings.count == 0 && !report_timed(view->report);
+    if (findings.counts) add_exits(view, &findings);
     return findings;
 }

@@ -56,7 +56,7 @@ struct findings {
     struct where where;
     struct finding list[FINDINGS_MOST];
     unsigned count;
-    bool untimed; /* there are exits, but no times of them: their rows have counts */
+    bool counts; /* the rows are exits by number: no cause has a time */
 };
 
 struct findings findings_of(const struct view *view);

@@ -42,8 +42,8 @@ add_findings_table(const struct view *view, const struct findings *findings)
     enum { COUNT = 6 };
     struct column shown[sizeof columns / sizeof *columns];
     memcpy(shown, columns, sizeof columns);
-    for (unsigned i = 1; i < COUNT && findings->untimed && findings->where.whole_ns == 0; i++) shown[i].title = NULL;
-    if (!findings->untimed) shown[COUNT].title = NULL;
+    for (unsigned i = 1; i < COUNT && findings->counts; i++) shown[i].title = NULL;
+    if (!findings->counts) shown[COUNT].title = NULL;
     struct table *table = document_table(view->document, "findings", text_of("What to change first"), COLUMNS(shown));
     for (unsigned i = 0; i < findings->count; i++) {
         const struct finding *finding = &findings->list[i];
@@ -164,8 +164,7 @@ put_where(FILE *out, const struct where *where, unsigned most)
     bool one = where->threads == 1;
     if (where->of_main && !one) snprintf(of, sizeof of, "the main threads of %s processes", with_commas(count, where->threads));
     if (!where->of_main)
-        snprintf(of, sizeof of, "%s thread%s, without the time in which they were blocked", with_commas(count, where->threads),
-                 one ? "" : "s");
+        snprintf(of, sizeof of, "%s thread%s, without blocked time", with_commas(count, where->threads), one ? "" : "s");
     fprintf(out, "%sWhere the time went: %s of %s%s\n", style(out, STYLE_BOLD), duration_text(time, where->whole_ns), of,
             style(out, STYLE_PLAIN));
     unsigned shown = where->count < most ? where->count : most;
@@ -247,10 +246,14 @@ put_finding(FILE *out, unsigned number, const struct finding *finding)
 }
 
 static void
-put_nothing(FILE *out, const struct findings *findings)
+put_nothing(FILE *out, const struct report *report, const struct findings *findings)
 {
     const struct where *where = &findings->where;
-    if (where->whole_ns == 0) {
+    if (where->count == 0 && (report->times_only || report->exits_only)) {
+        fputs("Nothing that passes the options has times of its own: sums of states are of the\nwhole trace.\n", out);
+        return;
+    }
+    if (where->count == 0) {
         fputs("The trace has no times: `vm-trace record`, or --vm-trace=default,states,samples,\nrecords them.\n", out);
         return;
     }
@@ -271,19 +274,19 @@ report_first_print(FILE *out, struct report *report, const struct document *head
     unsigned room = used < SCREEN_LINES ? SCREEN_LINES - used : 0;
     unsigned blank = room > 4, states = room > 4 ? room - 2 : room > 1 ? room : 2;
     if (states > STATES_SHOWN) states = STATES_SHOWN;
-    if (findings.where.whole_ns > 0) {
+    if (findings.where.count > 0) {
         if (blank) putc('\n', out);
         put_where(out, &findings.where, states);
     }
     if (blank) putc('\n', out);
     if (findings.count > 0)
         fprintf(out, "%sWhat to change first%s%s\n", style(out, STYLE_BOLD),
-                findings.untimed && findings.where.whole_ns == 0 ? " (of the number of exits: their cost is not recorded)"
+                findings.counts ? " (of the number of exits: their cost is not recorded)"
                                                                  : ", and what that gains",
                 style(out, STYLE_PLAIN));
     for (unsigned i = 0; i < findings.count; i++) put_finding(out, i + 1, &findings.list[i]);
-    if (findings.count == 0) put_nothing(out, &findings);
-    if (findings.untimed) fputs("Counts are not cost: --vm-trace=states records the time that exits lose.\n", out);
+    if (findings.count == 0) put_nothing(out, report, &findings);
+    if (findings.counts && findings.count > 0) fputs("Counts are not cost: --vm-trace=states records the time that exits lose.\n", out);
     static const char more[] = "More: vm-trace report ", options[] = ", with an option in [ ], or --all";
     char escaped[SCREEN_TEXT];
     char *shown = display_fit(escape_into(escaped, sizeof escaped, text_of(name)),
