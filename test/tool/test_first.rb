@@ -2,11 +2,12 @@
 # the kept traces.
 require "shellwords"
 require_relative "tool_helper"
+require_relative "page_helper"
 require_relative "samples_trace"
 require_relative "../traces/make"
 
 class TestFirst < Minitest::Test
-  include ToolHelper
+  include PageHelper
 
   MS = 1_000_000
   A, B, C = "Foo#a (/app/foo.rb:3)", "Foo#b (/app/foo.rb:9)", "block in Foo#c (/app/foo.rb:20)"
@@ -18,7 +19,7 @@ class TestFirst < Minitest::Test
   end
 
   def head_of(text) = text[/^Where the time went: (.*)$/, 1]
-  def rows_of(text) = text.scan(/^\d\. (.*)$/).flatten
+  def lines_of(text) = text.scan(/^\d\. (.*)$/).flatten
 
   def test_a_screen_is_a_screen
     windows = [[], %w[--since=0 --until=9], %w[--method=* --reason=* --thread=* --since=0]]
@@ -29,7 +30,7 @@ class TestFirst < Minitest::Test
         assert_operator text.lines.map { |line| line.chomp.size }.max, :<=, 80, "#{name} #{options}"
       end
     end
-    assert_equal 5, rows_of(Dir.chdir(TRACES) { tool("report", "states.fxt").out }).size, "one has all the rows that there may be"
+    assert_equal 5, lines_of(Dir.chdir(TRACES) { tool("report", "states.fxt").out }).size, "one has all the rows that there may be"
   end
 
   def test_causes_of_all_subjects_compete
@@ -121,5 +122,35 @@ class TestFirst < Minitest::Test
     assert_equal [["method", "Foo#a (/app/foo.rb)"], ["method", "Foo#b (/app/foo.rb)"]], rows.map { |row| row.values_at("subject", "place") }
     assert_equal [60, 36], rows.map { |row| row["most_ns"] / MS }
     assert_equal [[0, nil]] * 2, rows.map { |row| row.values_at("least_ns", "gain_ns") }
+  end
+
+  # --- the page ---
+
+  def test_the_page_begins_with_it
+    trace = File.binread(File.join(TRACES, "states.fxt"))
+    first = data_of(page(trace))["first"]
+    members = %w[subject what place cause helps least_ns most_ns gain_ns whole_ns]
+    assert_equal findings(trace).map { |row| row.values_at(*members) }, first["findings"].map { |row| row.values_at(*members) }
+    where = with_file(trace) { |path| JSON.parse(tool("report", "--format=json", path).out)["where"]["rows"] }
+    assert_equal where.map { |row| row.values_at("state", "ns") }, first["where"]
+    chosen = data_of(page(trace, "--since=2", "--until=3"))["first"]
+    assert_empty chosen["where"], "sums of states are of the whole trace"
+  end
+
+  def test_a_row_of_the_page_leads_to_its_evidence
+    browse(File.binread(File.join(TRACES, "states.fxt"))) do |browser|
+      rows = browser.map("#first-findings li", "e.innerText")
+      assert_equal 5, rows.size
+      assert_match(/\Aabout 16\.8 % \(7\.20 % to 24\.0 %, 1\.68 s\): exits at Parser#scan \(\/app\/parser\.rb:31\)\n/, rows.first)
+      browser.run("document.querySelector('#first-findings button').click()")
+      assert_equal "Parser#scan", browser.run("return document.getElementById('search').value")
+      assert_equal [true], rows_of(browser, "#table-section table").map { |row| row.join.include?("Parser#scan") }.uniq
+    end
+  end
+
+  def test_a_page_of_standard_input_has_no_such_head
+    data = data_of(tool("html", "-o", "-", "-", stdin: File.binread(File.join(TRACES, "states.fxt"))).out)
+    assert_equal [[], []], data["first"].values_at("where", "findings")
+    refute_empty data["rows"]
   end
 end
