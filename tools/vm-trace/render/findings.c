@@ -405,7 +405,7 @@ add_gc(const struct view *view, struct findings *findings)
         finding.what = text_of("garbage collections");
         finding.place = text_of("");
         finding.cause = document_text(view->document, "%s collections took %s", number, time);
-        finding.helps = text_of("Record what allocates: --vm-trace=default,states,allocations.");
+        finding.helps = text_of("Record what allocates: --vm-trace=profile.");
         add(findings, finding, gc_ns);
     }
     allocation_rows_free(&rows);

@@ -254,7 +254,7 @@ put_nothing(FILE *out, const struct report *report, const struct findings *findi
         return;
     }
     if (where->count == 0) {
-        fputs("The trace has no times: `vm-trace record`, or --vm-trace=default,states,samples,\nrecords them.\n", out);
+        fputs("The trace has no times: `vm-trace record`, or --vm-trace=profile, records\nthem.\n", out);
         return;
     }
     fprintf(out, "Nothing to gain here: no cause took 1 %% of the time. Most of it was\n%s (%.0f %%).\n",

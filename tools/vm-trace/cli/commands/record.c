@@ -25,7 +25,7 @@
 #include "cli/trace_folder.h"
 #include "render/report_tables.h"
 
-static const char default_streams[] = "default,samples:1ms,states,allocations";
+static const char default_streams[] = "profile";
 
 static const char *out_path, *pid_text, *streams = default_streams;
 static uint64_t every, max_files;
@@ -368,7 +368,7 @@ run(const struct options *options, int count, char **arguments)
 
 static const char *const stream_names[] = {
     "exits",       "fallbacks", "compiles", "invalidations", "markers", "threads", "gc",
-    "allocations", "states",    "calls",    "syscalls",      "sched",   "samples", "default", "full", /* presets */
+    "allocations", "states",    "calls",    "syscalls",      "sched",   "samples", "default", "profile", "full", /* presets */
 };
 enum { STREAM_NAMES = sizeof stream_names / sizeof stream_names[0] };
 static const char what_streams[] = "names of streams with commas between them";
@@ -415,8 +415,7 @@ static const struct cli_option record_options[] = {
     CLI_OPTION("output", "FOLDER", "folder of the traces, one for each process (default: a new\n"
                "one here, named by the time)", take_text, &out_path),
     CLI_OPTION("vm-trace", "LIST", "what to record, as Ruby's option --vm-trace=LIST\n"
-               "(default: default,samples:1ms,states,\n"
-               "allocations)", take_streams, NULL),
+               "(default: profile)", take_streams, NULL),
     {"every", "K", "record every K-th exit (default: as the list says, 97)", take_number, &every, 1, UINT32_MAX},
     CLI_OPTION("delay", "TIME", "begin so long after the program: seconds, or 500ms", take_time, &delay_ns),
     CLI_OPTION("duration", "TIME", "end the trace after so long; the program goes on", take_time, &duration_ns),
