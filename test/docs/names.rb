@@ -58,7 +58,8 @@ module Names
     spans = text.gsub(/^ *```.*?^ *```/m, "").scan(/`([^`]+)`/m).map { |(span)| span.gsub(/\s*\n\s*/, " ") }
     shell = text.scan(/^ *```sh\n(.*?)^ *```/m).flat_map { |(block)| block.gsub(/\\\n\s*/, " ").lines(chomp: true) }
     console = text.scan(/^ *```console\n(.*?)^ *```/m).flat_map { |(block)| block.scan(/^ *\$ (.*)/).flatten }
-    spans + (shell + console).map { |line| line.sub(/(?<=\s)#.*/, "") }
+    plain = text.scan(/^ *```\n(.*?)^ *```/m).flat_map { |(block)| block.scan(/^ *(?:\$ )?((?:\S*vm-trace|make|ruby) .*)/).flatten }
+    spans + (shell + console + plain).map { |line| line.sub(/(?<=\s)#.*/, "") }
   end
 
   # What each text names of these kinds and is nowhere.
