@@ -194,19 +194,45 @@ insert(struct findings *findings, const struct finding *finding)
     findings->list[at] = *finding;
 }
 
-/* Takes a cause that took `ns` if it is worth a row. */
+static uint64_t
+part_of(double part, double ns, uint64_t whole_ns)
+{
+    double gain = part * ns;
+    return gain <= 0 ? 0 : gain < (double)whole_ns ? (uint64_t)gain : whole_ns;
+}
+
+/* Takes a cause that took `ns`, give or take `error_ns`, if it is worth a row. */
 static void
-add(struct findings *findings, struct finding finding, uint64_t ns)
+add_estimated(struct findings *findings, struct finding finding, uint64_t ns, double error_ns)
 {
     double least = finding.subject == FINDING_METHOD ? method_worth : worth;
     if (finding.whole_ns == 0) finding.whole_ns = findings->where.whole_ns;
-    if (ns > finding.whole_ns) ns = finding.whole_ns;
-    if (ns == 0 || (double)ns < least * (double)finding.whole_ns) return;
-    finding.least_ns = (uint64_t)(gains[finding.subject].least * (double)ns);
-    finding.gain_ns = (uint64_t)(gains[finding.subject].gain * (double)ns);
-    finding.most_ns = (uint64_t)(gains[finding.subject].most * (double)ns);
+    finding.least_ns = part_of(gains[finding.subject].least, (double)ns - error_ns, finding.whole_ns);
+    finding.gain_ns = part_of(gains[finding.subject].gain, (double)ns, finding.whole_ns);
+    finding.most_ns = part_of(gains[finding.subject].most, (double)ns + error_ns, finding.whole_ns);
     finding.estimated = finding.gain_ns > 0;
-    if ((double)(finding.estimated ? finding.gain_ns : ns) >= least * (double)finding.whole_ns) insert(findings, &finding);
+    uint64_t gain_ns = finding.estimated ? finding.gain_ns : ns;
+    if (gain_ns > 0 && (double)gain_ns >= least * (double)finding.whole_ns) insert(findings, &finding);
+}
+
+static void
+add(struct findings *findings, const struct finding *finding, uint64_t ns)
+{
+    add_estimated(findings, *finding, ns, 0);
+}
+
+/* Likewise, of sampled time. */
+static void
+add_sampled(const struct view *view, struct findings *findings, const struct finding *finding, uint64_t ns)
+{
+    const struct report_samples *samples = &view->report->samples;
+    uint64_t whole_ns = 0;
+    for (uint32_t i = 0; i < samples->threads.count; i++) {
+        const struct sample_thread *thread = row_table_at(&samples->threads, i);
+        whole_ns += sample_times_ns(&thread->times, false);
+    }
+    bool periodic = samples->all.period_ns > 0;
+    add_estimated(findings, *finding, ns, periodic ? sample_error_ns(ns, whole_ns, samples->all.period_ns) : 0);
 }
 
 /* The option that chooses the method of a label. */
@@ -273,7 +299,7 @@ add_exits(const struct view *view, struct findings *findings)
             .evidence = method_option(view, "--exits", place),
         };
         if (timed) {
-            add(findings, finding, row->lost_ns);
+            add(findings, &finding, row->lost_ns);
         }
         else if ((double)row->count >= worth * (double)sum.count) {
             finding.count = row->count, finding.of_count = sum.count;
@@ -325,6 +351,7 @@ add_interpreted(const struct view *view, struct findings *findings, const struct
             uint64_t own_ns = row != NULL ? row->own.ns[TIME_SAMPLE_INTERPRETED] : 0;
             if (own_ns < ns) ns = own_ns;
         }
+        bool sampled = methods->count > 0;
         if (ns > left_ns[state_of(iseq)]) ns = left_ns[state_of(iseq)];
         char text[CODE_TEXT], calls[NUMBER_TEXT];
         code_text(text, &report->history, report->pool, iseq, report->start_ns);
@@ -338,7 +365,8 @@ add_interpreted(const struct view *view, struct findings *findings, const struct
             .helps = text_of(interpreted_help(iseq, place)),
             .evidence = method_option(view, "--compiles", place),
         };
-        add(findings, finding, ns);
+        if (sampled) add_sampled(view, findings, &finding, ns);
+        else add(findings, &finding, ns);
     }
 }
 
@@ -371,12 +399,13 @@ add_compiling(const struct view *view, struct findings *findings)
         .helps = text_of("It ends when the program is warm; code that is made anew is compiled anew."),
         .evidence = text_of("--compiles"),
     };
-    add(findings, finding, state_ns(&findings->where, execution_state_names[EXECUTION_COMPILING].meaning));
+    add(findings, &finding, state_ns(&findings->where, execution_state_names[EXECUTION_COMPILING].meaning));
 }
 
 static void
 add_gc(const struct view *view, struct findings *findings)
 {
+    enum { SAMPLES_LEAST = 20 };
     struct report *report = view->report;
     uint64_t gc_ns = 0, collections = 0;
     for (uint32_t i = 0; i < report->gc.reasons.count; i++) {
@@ -391,7 +420,8 @@ add_gc(const struct view *view, struct findings *findings)
     struct finding finding = {.subject = FINDING_GC, .evidence = text_of("--gc")};
     with_commas(number, collections);
     duration_text(time, gc_ns);
-    for (uint32_t i = 0; i < rows.count; i++) {
+    bool enough = sum.all.samples >= SAMPLES_LEAST || (rows.count > 0 && allocations_exact(&sum));
+    for (uint32_t i = 0; i < rows.count && enough; i++) {
         const struct allocation_row *row = row_table_at(&rows, i);
         double share = sum.all.bytes > 0 ? (double)row->all.bytes / (double)sum.all.bytes : 0;
         finding.what = text_of("garbage of");
@@ -399,14 +429,16 @@ add_gc(const struct view *view, struct findings *findings)
         finding.cause = document_text(view->document, "%.0f %% of the bytes that %s collections in %s freed (%s)",
                                       100 * share, number, time, bytes_text(bytes, row->all.bytes));
         finding.helps = text_of("Allocate less there: reuse objects, change them in place, avoid copies.");
-        add(findings, finding, (uint64_t)((double)gc_ns * share));
+        double margin = allocations_exact(&sum) ? 0 : allocation_margin(share, sum.all.samples);
+        add_estimated(findings, finding, (uint64_t)((double)gc_ns * share), margin * (double)gc_ns);
     }
-    if (rows.count == 0) {
+    if (!enough) {
         finding.what = text_of("garbage collections");
         finding.place = text_of("");
         finding.cause = document_text(view->document, "%s collections took %s", number, time);
-        finding.helps = text_of("Record what allocates: --vm-trace=profile.");
-        add(findings, finding, gc_ns);
+        finding.helps = text_of(rows.count == 0 ? "Record what allocates: --vm-trace=profile."
+                                                : "Too few allocations were sampled to say of what: allocations:16K.");
+        add(findings, &finding, gc_ns);
     }
     allocation_rows_free(&rows);
 }
@@ -456,7 +488,7 @@ add_gvl(const struct view *view, struct findings *findings)
     };
     if (!one) finding.cause = document_text(view->document, "%s threads waited %s of %s for each other",
                                             with_commas(count, threads), time, duration_text(count, lives_ns));
-    add(findings, finding, one ? most->others_ns : others_ns);
+    add(findings, &finding, one ? most->others_ns : others_ns);
 }
 
 /* Waits for work that others do, or for more of it to come: their length is not the program's to change here. */
@@ -528,7 +560,7 @@ add_blocked(const struct view *view, struct findings *findings, const struct row
             .helps = text_of("Do less of it, do it elsewhere, or let another thread run meanwhile."),
             .evidence = text_of("--threads"),
         };
-        add(findings, finding, sum->ns);
+        add(findings, &finding, sum->ns);
     }
     row_table_free(&sums);
 }
@@ -547,7 +579,7 @@ explained_p(const struct findings *findings, struct pool *pool, uint32_t method)
 
 static void
 add_method(const struct view *view, struct findings *findings, uint32_t label, uint64_t ns, struct fxt_string cause,
-           const char *evidence)
+           bool sampled)
 {
     struct pool *pool = view->report->pool;
     if (explained_p(findings, pool, label_without_line(pool, label))) return;
@@ -557,9 +589,10 @@ add_method(const struct view *view, struct findings *findings, uint32_t label, u
         .place = view_name(view, label),
         .cause = cause,
         .helps = text_of("Call it less often, or do less in it; what its lines cost: `vm-trace annotate`."),
-        .evidence = text_of(evidence),
+        .evidence = text_of(sampled ? "--samples" : "--calls"),
     };
-    add(findings, finding, ns);
+    if (sampled) add_sampled(view, findings, &finding, ns);
+    else add(findings, &finding, ns);
 }
 
 static void
@@ -574,7 +607,7 @@ add_sampled_methods(const struct view *view, struct findings *findings, const st
             report_timed(view->report) || compiled_ns > 0
                 ? document_text(view->document, "%.0f %% of it in compiled code", 100 * compiled)
                 : text_of("By samples");
-        add_method(view, findings, row->text, ns, cause, "--samples");
+        add_method(view, findings, row->text, ns, cause, true);
     }
 }
 
@@ -589,7 +622,7 @@ add_called_methods(const struct view *view, struct findings *findings)
         if (row->totals.calls == 0 || idle_p(view_name(view, row->name))) continue;
         struct fxt_string cause = document_text(view->document, "%s call%s, each %s", with_commas(calls, row->totals.calls),
                                                 row->totals.calls == 1 ? "" : "s", duration_text(each, ns / row->totals.calls));
-        add_method(view, findings, row->name, ns, cause, "--calls");
+        add_method(view, findings, row->name, ns, cause, false);
     }
     row_table_free(&rows);
 }
