@@ -58,7 +58,7 @@ class TestPresets < Integration::Test
       parent, child = result.traces.partition { |trace| trace.settings["jit"] == "none" }.map(&:first)
       assert_late_exits(parent, 500, list, "none")
       assert_late_exits(child, 200, list, jit("ZJIT"))
-      report = IO.popen([Trace::TOOL, "report", parent.path], &:read)
+      report = IO.popen([Trace::TOOL, "report", "--all", parent.path], &:read)
       assert_match(/^  jit +#{jit("ZJIT")}$.*^  jit since +0\.\d+ s: /m, report)
       next unless %w[states full].include?(list)
       states = parent.events.find { |event| event["name"] == "states" }["args"]

@@ -82,7 +82,7 @@ class TestRecord < Integration::Test
     assert_equal "again\nother\nshell\nexecuted\n", result.out, result.err
     assert_equal 6, result.traces.size, Dir.children(path("traces")).inspect
     assert_equal 6, CSV.read(path("traces/index.csv")).size - 1
-    report, = Open3.capture2(Trace::TOOL, "report", "traces", chdir: dir)
+    report, = Open3.capture2(Trace::TOOL, "report", "--all", "traces", chdir: dir)
     assert_match(/^Processes: 6$/, report)
   end
 
