@@ -10,7 +10,7 @@ require_relative "side"
 module Bench
   class Fix
     FOLDER = File.expand_path("../../examples/fixes", __dir__)
-    SUBJECTS = %w[exits interpreted gvl gc blocked calls compile].freeze
+    SUBJECTS = %w[exits interpreted compiling gc gvl blocked method].freeze
     KEY = /\A# (Place|Subject|JIT|Needs): (.+)\n/
 
     attr_reader :name
@@ -40,8 +40,11 @@ module Bench
     def jits = keys["JIT"].to_s.split
     def with?(jit) = !(jits & ["any", jit.to_s]).empty?
 
-    # Whether a place of a report is one of ours: "block in Owner#method (path:line)" is.
-    def at?(place) = places.include?(place.sub(/ \([^()]*\)\z/, "").sub(/\A(block|rescue|ensure)( \(.*?\))? in /, ""))
+    # Whether a finding names one of ours: "block in Owner#method (path:line)" does. Of a thread, its cause has the method.
+    def in?(place, cause)
+      place = place.sub(/\A(block|rescue|ensure)( \(.*?\))? in /, "").sub(/ \(.*\)\z/, "")
+      places.include?(place) || places.any? { |name| cause.include?(" #{name} (") }
+    end
 
     private
 

@@ -20,30 +20,32 @@ module Bench
     # A row of `findings`, in shares of the traced program's time. `ours`: it names what the fix changes.
     Finding = Struct.new(:subject, :place, :cause, :least, :estimate, :most, :ours)
 
-    # A pair with one Ruby.
+    # A pair with one Ruby. `start`: runs of an empty program; the time that Ruby takes to start is in no trace.
     class Row
       attr_reader :fix, :jit, :result
       attr_accessor :findings
 
-      def initialize(fix, jit, result)
+      def initialize(fix, jit, result, start)
         @fix, @jit, @result = fix, jit, result
         @findings = []
+        @measured = result.interval(clock, CONFIDENCE, SEED)
+        before, started = [result.baseline, start].map { |runs| Statistics.median(runs.map(&clock)) }
+        @scale = before / [before - started, 0.001].max
       end
 
       # CPU time scatters less on a busy machine. Of a program that waits, the clock's time counts.
       def clock = WAITING.include?(fix.subject) ? :seconds : :cpu_seconds
-      def measured = @measured ||= result.interval(clock, CONFIDENCE, SEED)
-      def gain = 1 - measured.ratio
-      def least = 1 - measured.high
-      def most = 1 - measured.low
+      def gain = @scale * (1 - @measured.ratio)
+      def least = @scale * (1 - @measured.high)
+      def most = @scale * (1 - @measured.low)
 
       # The finding that is judged. Where nothing can be gained, every one is a promise, and the largest counts.
       def finding
         candidates = fix.places.empty? ? findings : findings.select(&:ours)
-        candidates.max_by { |one| [one.subject == fix.subject ? 1 : 0, one.estimate] }
+        candidates.max_by { |one| [one.subject == fix.subject ? 1 : 0, one.estimate || 0, one.most] }
       end
 
-      def promises? = finding && finding.estimate > NOTHING
+      def estimate = finding&.estimate
       # :yes; :perhaps, if only the measurement's own interval reaches into it; :no
       def inside
         return unless finding
@@ -51,9 +53,9 @@ module Bench
         least <= finding.most && most >= finding.least ? :perhaps : :no
       end
 
-      def false? = promises? && most < finding.estimate / 3
+      def false? = !!estimate && estimate > NOTHING && most < estimate / 3
       def missing? = !finding && least > WORTH
-      def error = ((finding.estimate - gain).abs / gain if finding && gain > WORTH)
+      def error = ((estimate - gain).abs / gain if estimate && gain > WORTH)
     end
 
     attr_reader :rows, :notes
@@ -66,16 +68,16 @@ module Bench
     # Measures first: nothing is recorded meanwhile.
     def run(side)
       fixes = @fixes.select { |fix| fix.with?(side.jit) && has?(fix, side) && same?(fix, side) }
-      @start = Array.new(5) { side.run(Workload.new("", "-e", [""])) }
+      start = Array.new(5) { side.run(Workload.new("", "-e", [""])) }
       comparison = Comparison.new(BEFORE, [AFTER], fixes, runs: @rounds, progress: @progress) do |version, fix|
-        less_start(side.run(Workload.new(fix.name, fix.path(version.name), []), timeout: @timeout))
+        side.run(Workload.new(fix.name, fix.path(version.name), []), timeout: @timeout)
       end
       comparison.run
       @notes.concat(comparison.disturbances)
       comparison.results.each do |result|
         next @notes << "#{result.name}: #{result.failure}" if result.failure
         next if result.runs.zero?
-        row = Row.new(result.workload, side.jit, result)
+        row = Row.new(result.workload, side.jit, result, start)
         row.findings = record(row.fix, side)
         @rows << row
       rescue Failed => e
@@ -93,7 +95,7 @@ module Bench
       JSON.pretty_generate(@rows.map do |row|
         { name: row.fix.name, jit: row.jit, subject: row.fix.subject, places: row.fix.places,
           before_seconds: row.result.baseline.map(&:seconds), after_seconds: row.result.candidate.map(&:seconds),
-          gain: row.gain, gain_least: row.least, gain_most: row.most, clock: row.clock,
+          gain: row.gain, gain_least: finite(row.least), gain_most: row.most, clock: row.clock,
           inside: row.inside, findings: row.findings.map(&:to_h) }
       end)
     end
@@ -116,14 +118,6 @@ module Bench
       false
     end
 
-    # The time that Ruby takes to start is in no trace.
-    def less_start(measure)
-      %i[seconds cpu_seconds].each do |clock|
-        measure[clock] = [measure[clock] - Statistics.median(@start.map(&clock)), 0.001].max
-      end
-      measure
-    end
-
     def record(fix, side)
       Dir.mktmpdir("vm-trace-predictions") do |temporary|
         folder = @keep ? "#{@keep}/#{fix.name}-#{side.jit || "no-jit"}" : "#{temporary}/trace"
@@ -140,9 +134,11 @@ module Bench
       return [] if out.match?(/no table findings/)
       raise Failed, "its trace cannot be read: #{out.lines.last}" unless status.success?
       rows = JSON.parse(out).fetch("findings").then { |table| table.is_a?(Hash) ? table.fetch("rows") : table }
-      rows.map do |row|
-        least, gain, most = row.values_at("least_ns", "gain_ns", "most_ns").map { |ns| ns / whole }
-        Finding.new(row["subject"], row["place"], row["cause"], least, gain, most, fix.at?(row["place"].to_s))
+      rows.filter_map do |row|
+        least, gain, most = row.values_at("least_ns", "gain_ns", "most_ns").map { |ns| ns && ns / whole }
+        next unless most # counts have no times
+        place, cause = row.values_at("place", "cause").map(&:to_s)
+        Finding.new(row["subject"], place, cause, least, gain, most, fix.in?(place, cause))
       end
     end
 
@@ -166,8 +162,9 @@ module Bench
        (found.place if found && row.fix.places.empty?)].compact.join("; ")
     end
 
-    def range(middle, low, high) = "#{percent(middle)} (#{low.finite? ? percent(low) : "?"} .. #{percent(high)})"
-    def percent(share) = "%.1f %%" % (share * 100)
+    def range(middle, low, high) = "#{percent(middle)} (#{percent(low)} .. #{percent(high)})"
+    def finite(number) = (number if number.finite?)
+    def percent(share) = share&.finite? ? "%.1f %%" % (share * 100) : "?"
 
     def sums
       found = @rows.select(&:finding)
@@ -181,6 +178,6 @@ module Bench
     end
 
     def of(some, all) = all.zero? ? "none of 0" : "#{some} of #{all} (#{(100.0 * some / all).round} %)"
-    def list(rows) = rows.empty? ? "none" : "#{rows.size} (#{rows.map { |row| "#{row.fix.name} #{row.jit}" }.join(", ")})"
+    def list(rows) = rows.empty? ? "none" : "#{rows.size} (#{rows.map { |row| [row.fix.name, row.jit].compact.join(" ") }.join(", ")})"
   end
 end

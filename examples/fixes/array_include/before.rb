@@ -1,6 +1,6 @@
 # Words are looked up in an array with `include?`, which compares with one after the other.
 # Place: Filter#stop?, Array#include?
-# Subject: calls
+# Subject: method
 # JIT: any
 
 class Filter

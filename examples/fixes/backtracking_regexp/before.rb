@@ -1,7 +1,7 @@
 # A regular expression strips trailing blanks and looks at each run of blanks from each of its
 # characters: quadratic time.
 # Place: Text#strip_end, String#sub
-# Subject: calls
+# Subject: method
 # JIT: any
 
 class Text

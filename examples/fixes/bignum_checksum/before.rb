@@ -1,7 +1,7 @@
 # A checksum is masked only at its end, so it grows beyond 62 bits: from then on each step allocates a
 # big integer.
 # Place: Checksum#of, Integer#*
-# Subject: calls
+# Subject: method
 # JIT: yjit zjit
 
 class Checksum

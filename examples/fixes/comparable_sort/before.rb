@@ -1,6 +1,6 @@
 # Objects are sorted by their `<=>`, which makes two arrays for each comparison.
 # Place: Version#<=>, Array#sort
-# Subject: calls
+# Subject: method
 # JIT: any
 
 class Version

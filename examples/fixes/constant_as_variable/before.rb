@@ -1,7 +1,7 @@
 # Each request sets a constant (`Settings.const_set`). That invalidates the code that reads it, which is
 # then interpreted and compiled again and again.
 # Place: Shop#price, Shop#request
-# Subject: compile
+# Subject: compiling
 # JIT: yjit
 
 module Settings

@@ -2,7 +2,7 @@
 # overflows: the exit comes before a loop that is then interpreted.
 # Place: Dice#roll
 # Subject: exits
-# JIT: yjit
+# JIT: yjit zjit
 
 class Dice
   MASK = (1 << 62) - 1

@@ -1,6 +1,6 @@
 # csv: the converter `:numeric` tries Integer and Float on each field, and rescues their exceptions.
 # Place: Kernel#Integer, Kernel#Float, CSV.parse
-# Subject: calls
+# Subject: method
 # JIT: any
 # Needs: csv
 require "csv"

@@ -1,6 +1,6 @@
 # Accessors are made by `define_method` with a block: each call also calls the block.
 # Place: Order#price, Order#tax
-# Subject: calls
+# Subject: method
 # JIT: any
 
 class Order

@@ -13,5 +13,5 @@ end
 
 views = Array.new(20) { |i| View.new(Account.new(i * 1234)) }
 size = 0
-(90_000 * ENV.fetch("FIXES_SCALE", "1").to_f).ceil.times { views.each { |view| size += view.label.size } }
+(60_000 * ENV.fetch("FIXES_SCALE", "1").to_f).ceil.times { views.each { |view| size += view.label.size } }
 puts size

@@ -1,6 +1,6 @@
 # Two lists are read in step by external enumerators: each `next` switches to a fiber and back.
 # Place: Merge#count, Enumerator#next, Enumerator#peek
-# Subject: calls
+# Subject: method
 # JIT: any
 
 class Merge

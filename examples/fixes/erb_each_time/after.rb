@@ -10,5 +10,5 @@ end
 page = Page.new
 rows = (1..5).to_a
 size = 0
-(13_000 * ENV.fetch("FIXES_SCALE", "1").to_f).ceil.times { |i| size += page.render("page #{i % 10}", rows).size }
+(25_000 * ENV.fetch("FIXES_SCALE", "1").to_f).ceil.times { |i| size += page.render("page #{i % 10}", rows).size }
 puts size

@@ -1,6 +1,6 @@
 # erb: a template is compiled to Ruby, parsed and run by `eval` each time it is rendered.
 # Place: ERB#result, ERB::Compiler#compile, ERB#initialize, Kernel#eval, Page#render
-# Subject: calls
+# Subject: method
 # JIT: any
 require "erb"
 
@@ -13,5 +13,5 @@ end
 page = Page.new
 rows = (1..5).to_a
 size = 0
-(13_000 * ENV.fetch("FIXES_SCALE", "1").to_f).ceil.times { |i| size += page.render("page #{i % 10}", rows).size }
+(25_000 * ENV.fetch("FIXES_SCALE", "1").to_f).ceil.times { |i| size += page.render("page #{i % 10}", rows).size }
 puts size

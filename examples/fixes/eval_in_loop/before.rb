@@ -1,7 +1,7 @@
 # A rule is evaluated with `eval` each time: its text is parsed and compiled again, and no JIT compiles
 # code that runs once.
 # Place: Rules#apply, Kernel#eval
-# Subject: calls
+# Subject: method
 # JIT: any
 
 class Rules

@@ -1,6 +1,6 @@
 # A method asks whether a text is a number by rescuing ArgumentError: each one has a backtrace.
 # Place: Columns#number, Kernel#Integer, Kernel#raise
-# Subject: calls
+# Subject: method
 # JIT: any
 
 class Columns

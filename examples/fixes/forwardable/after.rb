@@ -10,7 +10,7 @@ end
 
 stack = Stack.new
 sum = 0
-(3_000_000 * ENV.fetch("FIXES_SCALE", "1").to_f).ceil.times do |i|
+(7_000_000 * ENV.fetch("FIXES_SCALE", "1").to_f).ceil.times do |i|
   stack.push(i)
   sum += stack.pop + stack.size
 end

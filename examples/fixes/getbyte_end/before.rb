@@ -2,7 +2,7 @@
 # is left to do: many exits, and not much to gain.
 # Place: Words#count
 # Subject: exits
-# JIT: yjit
+# JIT: yjit zjit
 
 class Words
   def count(text)

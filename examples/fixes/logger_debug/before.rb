@@ -1,6 +1,6 @@
 # logger: messages of a level that is off are built before the logger drops them.
 # Place: Service#call, Kernel#inspect, Hash#inspect, Array#inspect
-# Subject: calls
+# Subject: method
 # JIT: any
 # Needs: logger
 require "logger"

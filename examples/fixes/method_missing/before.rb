@@ -1,7 +1,7 @@
 # A configuration answers its settings by `method_missing`: each call searches all classes first, and
 # makes a string and an array.
 # Place: Config#method_missing
-# Subject: calls
+# Subject: method
 # JIT: any
 
 class Config

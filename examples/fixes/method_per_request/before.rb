@@ -1,7 +1,7 @@
 # Each request defines a method on its own object, so each object has a class of its own, in which
 # calls search for their method.
 # Place: Pages#show, View#heading, Kernel#define_singleton_method
-# Subject: calls
+# Subject: method
 # JIT: any
 
 class View

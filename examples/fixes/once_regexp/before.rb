@@ -1,8 +1,8 @@
-# A regular expression with the option `o`. YJIT has no code for the instruction `once`, so each call
+# A regular expression with the option `o`. The JITs have no code for the instruction `once`, so each call
 # leaves compiled code before its loop.
 # Place: Log#errors
 # Subject: exits
-# JIT: yjit
+# JIT: yjit zjit
 
 class Log
   LEVEL = "ERROR|FATAL"

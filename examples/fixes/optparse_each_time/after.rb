@@ -19,5 +19,5 @@ end
 
 command = Command.new
 sum = 0
-(5_000 * ENV.fetch("FIXES_SCALE", "1").to_f).ceil.times { |i| sum += command.parse(["--beta=#{i}", "--eta=3", "file"]) }
+(8_000 * ENV.fetch("FIXES_SCALE", "1").to_f).ceil.times { |i| sum += command.parse(["--beta=#{i}", "--eta=3", "file"]) }
 puts sum

@@ -1,7 +1,7 @@
 # optparse: each command of a shell makes its own OptionParser, with all options, before it parses a
 # few words.
 # Place: Command#parse, OptionParser#initialize, OptionParser#define, OptionParser#make_switch
-# Subject: calls
+# Subject: method
 # JIT: any
 require "optparse"
 
@@ -23,5 +23,5 @@ end
 
 command = Command.new
 sum = 0
-(5_000 * ENV.fetch("FIXES_SCALE", "1").to_f).ceil.times { |i| sum += command.parse(["--beta=#{i}", "--eta=3", "file"]) }
+(8_000 * ENV.fetch("FIXES_SCALE", "1").to_f).ceil.times { |i| sum += command.parse(["--beta=#{i}", "--eta=3", "file"]) }
 puts sum

@@ -1,6 +1,6 @@
 # ostruct: each row is an OpenStruct, which defines methods on each object.
 # Place: OpenStruct#initialize, OpenStruct#new_ostruct_member!, OpenStruct#[]=, Table#sum
-# Subject: calls
+# Subject: method
 # JIT: any
 # Needs: ostruct
 require "ostruct"

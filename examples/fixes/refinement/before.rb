@@ -1,6 +1,6 @@
 # A hot call is one of a refinement.
 # Place: Invoice#total, Integer#cents, cents
-# Subject: calls
+# Subject: method
 # JIT: any
 
 module Money

@@ -1,7 +1,7 @@
 # A converter asks each value for five methods by `respond_to?`; the values answer by
 # `respond_to_missing?`.
 # Place: Converter#text, Value#respond_to_missing?, Kernel#respond_to?
-# Subject: calls
+# Subject: method
 # JIT: any
 
 class Value

@@ -1,6 +1,6 @@
 # rexml: one XPath query for each element, through a document that has them in order.
 # Place: Feed#titles, REXML::XPathParser#parse, REXML::XPath.first, REXML::XPathParser#expr
-# Subject: calls
+# Subject: method
 # JIT: any
 # Needs: rexml/document
 require "rexml/document"

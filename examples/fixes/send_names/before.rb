@@ -1,7 +1,7 @@
 # A serializer calls the getters of a record by `send(name)` with more names than YJIT makes versions
 # for.
 # Place: Serializer#row
-# Subject: calls
+# Subject: method
 # JIT: yjit
 
 class Person

@@ -1,7 +1,7 @@
 # Objects set their instance variables in many orders, so they have many shapes, and the methods that
 # read them serve all.
 # Place: Account#balance
-# Subject: calls
+# Subject: method
 # JIT: yjit zjit
 
 class Account

@@ -8,5 +8,5 @@ end
 script = Script.new
 lines = Array.new(20) { |i| "copy file#{i}.txt to folder/#{i}" }
 sum = 0
-(9_000 * ENV.fetch("FIXES_SCALE", "1").to_f).ceil.times { lines.each { |line| sum += script.words(line).size } }
+(14_000 * ENV.fetch("FIXES_SCALE", "1").to_f).ceil.times { lines.each { |line| sum += script.words(line).size } }
 puts sum

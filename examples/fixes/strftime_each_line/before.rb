@@ -1,6 +1,6 @@
 # A log formats the time of each line, though most lines have the same second.
 # Place: Log#line, Time#strftime
-# Subject: calls
+# Subject: method
 # JIT: any
 
 class Log

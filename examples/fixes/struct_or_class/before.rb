@@ -1,7 +1,7 @@
 # Points are a `Struct`. A class of its own reads no faster: both are compiled well, and there is little
 # to gain.
 # Place: Path#length
-# Subject: calls
+# Subject: method
 # JIT: any
 
 Point = Struct.new(:x, :y)

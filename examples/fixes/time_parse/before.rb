@@ -1,7 +1,7 @@
 # time: `Time.parse` tries all formats that there are, by regular expressions, on texts of one known
 # format.
 # Place: Time.parse, Date._parse, Entry#time
-# Subject: calls
+# Subject: method
 # JIT: any
 require "time"
 

@@ -12,4 +12,4 @@ class Steps
 end
 
 steps = Steps.new
-puts steps.run((150_000 * ENV.fetch("FIXES_SCALE", "1").to_f).ceil)
+puts steps.run((200_000 * ENV.fetch("FIXES_SCALE", "1").to_f).ceil)

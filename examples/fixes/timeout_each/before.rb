@@ -1,6 +1,6 @@
 # timeout: each small step has a Timeout of its own, which another thread watches.
 # Place: Steps#run, Timeout.timeout, Timeout#timeout
-# Subject: calls
+# Subject: method
 # JIT: any
 require "timeout"
 
@@ -15,4 +15,4 @@ class Steps
 end
 
 steps = Steps.new
-puts steps.run((150_000 * ENV.fetch("FIXES_SCALE", "1").to_f).ceil)
+puts steps.run((200_000 * ENV.fetch("FIXES_SCALE", "1").to_f).ceil)

@@ -15,5 +15,5 @@ end
 
 settings = Settings.new
 sum = 0
-(6_000 * ENV.fetch("FIXES_SCALE", "1").to_f).ceil.times { |i| sum += settings.limit(i.even? ? "small" : "large") }
+(20_000 * ENV.fetch("FIXES_SCALE", "1").to_f).ceil.times { |i| sum += settings.limit(i.even? ? "small" : "large") }
 puts sum

@@ -1,6 +1,6 @@
 # psych: a configuration is read from its YAML text for each request.
 # Place: Settings#limit, Psych.load, Psych::Parser#_native_parse, Psych::Parser#parse, Psych.parse_stream, YAML.load
-# Subject: calls
+# Subject: method
 # JIT: any
 require "yaml"
 
@@ -18,5 +18,5 @@ end
 
 settings = Settings.new
 sum = 0
-(6_000 * ENV.fetch("FIXES_SCALE", "1").to_f).ceil.times { |i| sum += settings.limit(i.even? ? "small" : "large") }
+(20_000 * ENV.fetch("FIXES_SCALE", "1").to_f).ceil.times { |i| sum += settings.limit(i.even? ? "small" : "large") }
 puts sum

@@ -1,7 +1,7 @@
 # A method divides by zero now and then, and rescues ZeroDivisionError: the exception costs more than
 # all divisions.
 # Place: Stats#mean, Integer#/
-# Subject: calls
+# Subject: method
 # JIT: yjit
 
 class Stats
