@@ -122,7 +122,8 @@ module Bench
         IO.popen([*side.command, *load_path(fix), fix.path(version.name)], in: File::NULL, err: %i[child out], &:read)
       end
       return true if $?.success? && values.uniq.size == 1
-      @notes << "#{fix.name} was not run: before and after print #{values.map { |text| text.lines.last.to_s.strip }.join(" and ")}"
+      printed = values.map { |text| text.lines.last.to_s.strip }
+      @notes << "#{fix.name} was not run: before and after print #{printed.join(" and ")}"
       false
     end
 

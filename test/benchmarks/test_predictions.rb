@@ -32,13 +32,15 @@ class TestPredictions < BenchTest
   end
 
   def finding(place, gain, least: gain && gain / 2, most: gain && gain * 2, subject: "exits", cause: "")
-    { "subject" => subject, "place" => place, "cause" => cause, "gain_ns" => gain, "least_ns" => least, "most_ns" => most }
+    { "subject" => subject, "place" => place, "cause" => cause,
+      "gain_ns" => gain, "least_ns" => least, "most_ns" => most }
   end
 
   def predictions(findings, *words, rounds: 3)
     env = { "VM_TRACE" => tool(findings), "FINDINGS" => path("findings") }
-    out, err, status = Open3.capture3(env, RbConfig.ruby, "-w", "#{ROOT}/benchmarks/predictions", "--ruby", RbConfig.ruby,
-                                      "--folder", path("fixes"), "-n", rounds.to_s, *words)
+    command = [RbConfig.ruby, "-w", "#{ROOT}/benchmarks/predictions", "--ruby", RbConfig.ruby,
+               "--folder", path("fixes"), "-n", rounds.to_s]
+    out, err, status = Open3.capture3(env, *command, *words)
     [out, err, status.exitstatus]
   end
 
@@ -46,8 +48,8 @@ class TestPredictions < BenchTest
 
   def test_one_pair_in_one_round
     pair("one")
-    out, err, status = predictions([finding("Shop#price (a.rb:3)", 400_000_000), finding("Shop#other (a.rb:9)", 900_000_000)],
-                                   "one", "--json", path("out.json"), rounds: 1)
+    findings = [finding("Shop#price (a.rb:3)", 400_000_000), finding("Shop#other (a.rb:9)", 900_000_000)]
+    out, err, status = predictions(findings, "one", "--json", path("out.json"), rounds: 1)
     assert_equal [0, ""], [status, err], out
     assert_match(/ 20\.0 % \(10\.0 % \.\. 40\.0 %\)  +5\d\.\d % .* CPU +perhaps$/, row(out, "one"))
     assert_equal 1, File.readlines(path("findings.log")).size, "only the program before the fix is recorded, once"
@@ -76,7 +78,8 @@ class TestPredictions < BenchTest
 
   def test_a_gain_that_is_not_known_is_no_promise
     pair("unknown", Subject: "gvl")
-    out, = predictions([finding("Thread a.rb:2", nil, least: 0, most: 1_000_000_000, subject: "gvl", cause: "ran Shop#price (a.rb:3)")])
+    waits = finding("Thread a.rb:2", nil, least: 0, most: 1_000_000_000, subject: "gvl", cause: "ran Shop#price (a.rb:3)")
+    out, = predictions([waits])
     assert_match(/ \? \(0\.0 % \.\. 50\.0 %\) /, row(out, "unknown"))
     assert_match(/less than a third: none/, out)
   end
@@ -134,7 +137,8 @@ class TestPredictions < BenchTest
       refute_empty fix.jits
       assert_empty fix.jits - %w[any yjit zjit]
       %w[before after].each { |version| assert_match(/\A\S.*\.\)?\z/, fix.situation(version), "the head comment of #{version}.rb") }
-      skip "#{fix.needs} is not installed" if fix.needs && !system(RbConfig.ruby, "-r#{fix.needs}", "-e", "", err: File::NULL)
+      has = !fix.needs || system(RbConfig.ruby, "-r#{fix.needs}", "-e", "", err: File::NULL)
+      skip "#{fix.needs} is not installed" unless has
       flags = fix.needs ? [] : ["--disable=gems"]
       values = %w[before after].map do |version|
         out, err, status = Open3.capture3({ "FIXES_SCALE" => "0.01" }, RbConfig.ruby, *flags, fix.path(version))
