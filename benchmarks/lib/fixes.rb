@@ -40,7 +40,7 @@ module Bench
     def jits = keys["JIT"].to_s.split
     def with?(jit) = !(jits & ["any", jit.to_s]).empty?
 
-    # Whether a finding names one of ours: "block in Owner#method (path:line)" does. Of a thread that is the cause's text.
+    # Whether a finding names one of ours, as "block in Owner#method (path:line)" does. A thread's has it in its cause.
     def in?(place, cause)
       place = place.sub(/\A(block|rescue|ensure)( \(.*?\))? in /, "").sub(/ \(.*\)\z/, "")
       places.include?(place) || places.any? { |name| cause.include?(" #{name} (") }

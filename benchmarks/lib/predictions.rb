@@ -89,7 +89,8 @@ module Bench
     end
 
     def lines
-      head = ["pair", "JIT", "predicted (interval)", "measured (#{(CONFIDENCE * 100).round} % interval)", "by", "inside", ""]
+      measured = "measured (#{(CONFIDENCE * 100).round} % interval)"
+      head = ["pair", "JIT", "predicted (interval)", measured, "by", "inside", ""]
       [*Table.lines([head, *@rows.map { |row| cells(row) }]), "", *sums, *@notes.map { |note| "note: #{note}" }]
     end
 
@@ -187,6 +188,10 @@ module Bench
     end
 
     def of(some, all) = all.zero? ? "none of 0" : "#{some} of #{all} (#{(100.0 * some / all).round} %)"
-    def list(rows) = rows.empty? ? "none" : "#{rows.size} (#{rows.map { |row| [row.fix.name, row.jit].compact.join(" ") }.join(", ")})"
+
+    def list(rows)
+      names = rows.map { |row| [row.fix.name, row.jit].compact.join(" ") }
+      names.empty? ? "none" : "#{names.size} (#{names.join(", ")})"
+    end
   end
 end
