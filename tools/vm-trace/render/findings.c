@@ -14,7 +14,7 @@ const char *const finding_subject_names[FINDING_SUBJECTS] = {
     [FINDING_METHOD] = "method",
 };
 
-/* What part of the time that a cause takes its change gains. doc/guide/predictions.md has the measurements. */
+/* What part of the time that a cause takes its change gains. doc/guide/fixes.md has the measurements. */
 static const struct {
     double least, gain, most; /* gain 0: it is not known what the same work takes otherwise */
 } gains[FINDING_SUBJECTS] = {
@@ -265,9 +265,10 @@ exit_help(const struct view *view, struct row_table *lasting, const struct exit_
     const char *reason = pool_string(pool, row->reason).ptr;
     const struct lasting_exits *place = lasting_exits_find(lasting, row->reason);
     unsigned name;
-    if (place != NULL && place->lasts) {
+    /* Exits that cost so much do not end by themselves, unless the JIT compiles again because of them. */
+    if (row->category == STRING_SIDE_EXIT || (place != NULL && place->lasts)) {
         int64_t index;
-        struct fxt_string insn = insn_without_index(pool_string(pool, place->insn), &index);
+        struct fxt_string insn = insn_without_index(pool_string(pool, row->insn), &index);
         const struct lasting_advice *advice = advice_lasting(reason, insn);
         if (advice != NULL) return advice->help;
     }
