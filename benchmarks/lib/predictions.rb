@@ -60,8 +60,10 @@ module Bench
 
     attr_reader :rows, :notes
 
-    def initialize(fixes, tool:, rounds:, timeout: 60.0, streams: nil, keep: nil, progress: nil)
-      @fixes, @tool, @rounds, @timeout, @streams, @keep, @progress = fixes, tool, rounds, timeout, streams, keep, progress
+    # gems: a folder of them, as scripts/gems.sh makes it; keep: a folder for the traces
+    def initialize(fixes, tool:, rounds:, timeout: 60.0, gems: nil, streams: nil, keep: nil, progress: nil)
+      @fixes, @tool, @rounds, @timeout, @progress = fixes, tool, rounds, timeout, progress
+      @gems, @streams, @keep = gems, streams, keep
       @rows, @notes = [], []
     end
 
@@ -70,7 +72,7 @@ module Bench
       fixes = @fixes.select { |fix| fix.with?(side.jit) && has?(fix, side) && same?(fix, side) }
       start = Array.new(5) { side.run(Workload.new("", "-e", [""])) }
       comparison = Comparison.new(BEFORE, [AFTER], fixes, runs: @rounds, progress: @progress) do |version, fix|
-        side.run(Workload.new(fix.name, fix.path(version.name), []), timeout: @timeout)
+        side.run(Workload.new(fix.name, fix.path(version.name), []), timeout: @timeout, flags: load_path(fix))
       end
       comparison.run
       @notes.concat(comparison.disturbances)
@@ -103,15 +105,21 @@ module Bench
     private
 
     def has?(fix, side)
-      return true if !fix.needs || side.takes?(*fix.needs.split.map { |library| "-r#{library}" })
+      return true if !fix.needs || side.takes?(*load_path(fix), "-r#{fix.needs}")
       @notes << "#{fix.name} was not run: #{fix.needs} is not installed"
       false
+    end
+
+    # Only for what a pair needs: the folder may have newer versions of what comes with Ruby.
+    def load_path(fix)
+      return [] unless @gems && fix.needs
+      Dir["#{@gems}/ruby/*/gems/#{fix.needs[/\w+/]}-[0-9]*/lib"].max(1).flat_map { |folder| ["-I", folder] }
     end
 
     # Also brings both into the page cache.
     def same?(fix, side)
       values = [BEFORE, AFTER].map do |version|
-        IO.popen([*side.command, fix.path(version.name)], in: File::NULL, err: %i[child out], &:read)
+        IO.popen([*side.command, *load_path(fix), fix.path(version.name)], in: File::NULL, err: %i[child out], &:read)
       end
       return true if $?.success? && values.uniq.size == 1
       @notes << "#{fix.name} was not run: before and after print #{values.map { |text| text.lines.last.to_s.strip }.join(" and ")}"
@@ -122,7 +130,7 @@ module Bench
       Dir.mktmpdir("vm-trace-predictions") do |temporary|
         folder = @keep ? "#{@keep}/#{fix.name}-#{side.jit || "no-jit"}" : "#{temporary}/trace"
         out, status = tool("record", "--quiet", *(["--vm-trace=#{@streams}"] if @streams), "-o", folder, "--",
-                           *side.command, fix.path("before"))
+                           *side.command, *load_path(fix), fix.path("before"))
         raise Failed, "it could not be recorded: #{out.lines.last}" unless status.success?
         read(fix, folder)
       end

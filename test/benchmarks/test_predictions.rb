@@ -92,6 +92,16 @@ class TestPredictions < BenchTest
     refute_match(/zjit/, out, "a pair of another JIT is none of this Ruby's")
   end
 
+  def test_a_library_from_a_folder_of_gems
+    pair("lacks", Needs: "vm_trace_test/part")
+    write("gems/ruby/4.0.0/gems/vm_trace_test-1.0/lib/vm_trace_test/part.rb", "")
+    write("gems/ruby/4.0.0/gems/vm_trace_other-1.0/lib/x.rb", "")
+    out, = predictions([], "--gems", path("gems"), rounds: 1)
+    assert row(out, "lacks")
+    assert_match(/vm_trace_test-1\.0/, File.read(path("findings.log")))
+    refute_match(/vm_trace_other/, File.read(path("findings.log")))
+  end
+
   def test_a_tool_without_findings
     pair("one")
     out, _, status = predictions("vm-trace: there is no table findings here")
@@ -124,8 +134,7 @@ class TestPredictions < BenchTest
       refute_empty fix.jits
       assert_empty fix.jits - %w[any yjit zjit]
       %w[before after].each { |version| assert_match(/\A\S.*\.\)?\z/, fix.situation(version), "the head comment of #{version}.rb") }
-      libraries = fix.needs.to_s.split.map { |library| "-r#{library}" }
-      skip "#{fix.needs} is not installed" unless system(RbConfig.ruby, *libraries, "-e", "", err: File::NULL)
+      skip "#{fix.needs} is not installed" if fix.needs && !system(RbConfig.ruby, "-r#{fix.needs}", "-e", "", err: File::NULL)
       flags = fix.needs ? [] : ["--disable=gems"]
       values = %w[before after].map do |version|
         out, err, status = Open3.capture3({ "FIXES_SCALE" => "0.01" }, RbConfig.ruby, *flags, fix.path(version))
