@@ -7,7 +7,7 @@
  * in all processes. So a wake-up belongs to the process whose thread of this number the same
  * provider named or switched last, or else any provider.
  */
-#include "analysis/duration_pairs.h"
+#include "analysis/duration_edge.h"
 #include "base/map.h"
 #include "fxt/reader.h"
 
