@@ -28,7 +28,7 @@ enum { RINGS_MAX = 64 * 1024 };
 struct duration_pairs {
     struct duration_pair_visitor visitor;
     struct thread_states *states;
-    struct sched_processes processes;
+    struct sched_threads sched_threads;
     struct row_table rings; /* of struct ring */
     uint64_t chunk_offset;
     struct map stack_of_row;
@@ -57,7 +57,7 @@ duration_pairs_free(struct duration_pairs *pairs)
     if (pairs == NULL) return;
     for (uint32_t i = 0; i < pairs->stack_count; i++) free(pairs->stacks[i].open);
     free(pairs->stacks);
-    sched_processes_free(&pairs->processes);
+    sched_threads_free(&pairs->sched_threads);
     row_table_free(&pairs->rings);
     map_free(&pairs->stack_of_row);
     free(pairs->window);
@@ -239,7 +239,7 @@ bool
 duration_pairs_sched(struct duration_pairs *pairs, const struct fxt_sched *sched)
 {
     struct sched_change_of changes[SCHED_CHANGES_MAX];
-    unsigned count = sched_changes(&pairs->processes, sched, changes);
+    unsigned count = sched_changes(&pairs->sched_threads, sched, changes);
     for (unsigned i = 0; i < count; i++) {
         struct duration_edge edge = {.ts_ns = sched->ts_ns, .offset = sched->offset, .sched = changes[i].change};
         edge.cpu = sched->cpu;
@@ -253,7 +253,7 @@ duration_pairs_sched(struct duration_pairs *pairs, const struct fxt_sched *sched
 void
 duration_pairs_object(struct duration_pairs *pairs, const struct fxt_object *object)
 {
-    if (object->type == FXT_OBJECT_THREAD) sched_processes_name(&pairs->processes, object);
+    if (object->type == FXT_OBJECT_THREAD) sched_changes_name(&pairs->sched_threads, object);
 }
 
 void

@@ -5,6 +5,7 @@
 #include "analysis/advice.h"
 #include "analysis/label.h"
 #include "analysis/lasting_exits.h"
+#include "analysis/work_places.h"
 #include "render/code_text.h"
 #include "render/findings.h"
 
@@ -14,7 +15,7 @@ const char *const finding_subject_names[FINDING_SUBJECTS] = {
     [FINDING_METHOD] = "method",
 };
 
-/* What part of the time that a cause takes its change gains. doc/guide/predictions.md has the measurements. */
+/* What part of the time that a cause takes its change gains. doc/guide/fixes.md has the measurements. */
 static const struct {
     double least, gain, most; /* gain 0: it is not known what the same work takes otherwise */
 } gains[FINDING_SUBJECTS] = {
@@ -173,12 +174,30 @@ where_of(const struct view *view)
 
 /* --- the list --------------------------------------------------------------------------------------- */
 
+/* A time that is not exactly known. */
+struct uncertain {
+    double ns, error_ns;
+};
+
+/* What a change gains if a cause takes this. */
+struct gain {
+    double least, ns, most;
+};
+
+static struct gain
+gain_of(enum finding_subject subject, struct uncertain time)
+{
+    return (struct gain){gains[subject].least * (time.ns - time.error_ns), gains[subject].gain * time.ns,
+                         gains[subject].most * (time.ns + time.error_ns)};
+}
+
 /* The order of rows: by what they gain; where that is not known, a quarter of the most. */
 static double
 weight(const struct finding *finding)
 {
     if (finding->of_count > 0) return (double)finding->count / (double)finding->of_count;
-    double ns = finding->estimated ? (double)finding->gain_ns : (double)finding->most_ns / 4;
+    double ns = (double)finding->most_ns / 4;
+    if (finding->estimated && (double)finding->gain_ns > ns) ns = (double)finding->gain_ns;
     return finding->whole_ns > 0 ? ns / (double)finding->whole_ns : 0;
 }
 
@@ -195,44 +214,24 @@ insert(struct findings *findings, const struct finding *finding)
 }
 
 static uint64_t
-part_of(double part, double ns, uint64_t whole_ns)
+within(double ns, uint64_t whole_ns)
 {
-    double gain = part * ns;
-    return gain <= 0 ? 0 : gain < (double)whole_ns ? (uint64_t)gain : whole_ns;
+    return ns <= 0 ? 0 : ns < (double)whole_ns ? (uint64_t)ns : whole_ns;
 }
 
-/* Takes a cause that took `ns`, give or take `error_ns`, if it is worth a row. */
+/* Takes a row with this gain if it is worth it. */
 static void
-add_estimated(struct findings *findings, struct finding finding, uint64_t ns, double error_ns)
+add(struct findings *findings, const struct finding *given, struct gain gain)
 {
+    struct finding finding = *given;
     double least = finding.subject == FINDING_METHOD ? method_worth : worth;
     if (finding.whole_ns == 0) finding.whole_ns = findings->where.whole_ns;
-    finding.least_ns = part_of(gains[finding.subject].least, (double)ns - error_ns, finding.whole_ns);
-    finding.gain_ns = part_of(gains[finding.subject].gain, (double)ns, finding.whole_ns);
-    finding.most_ns = part_of(gains[finding.subject].most, (double)ns + error_ns, finding.whole_ns);
+    finding.least_ns = within(gain.least, finding.whole_ns);
+    finding.gain_ns = within(gain.ns, finding.whole_ns);
+    finding.most_ns = within(gain.most, finding.whole_ns);
     finding.estimated = finding.gain_ns > 0;
-    uint64_t gain_ns = finding.estimated ? finding.gain_ns : ns;
+    uint64_t gain_ns = finding.estimated ? finding.gain_ns : finding.most_ns;
     if (gain_ns > 0 && (double)gain_ns >= least * (double)finding.whole_ns) insert(findings, &finding);
-}
-
-static void
-add(struct findings *findings, const struct finding *finding, uint64_t ns)
-{
-    add_estimated(findings, *finding, ns, 0);
-}
-
-/* Likewise, of sampled time. */
-static void
-add_sampled(const struct view *view, struct findings *findings, const struct finding *finding, uint64_t ns)
-{
-    const struct report_samples *samples = &view->report->samples;
-    uint64_t whole_ns = 0;
-    for (uint32_t i = 0; i < samples->threads.count; i++) {
-        const struct sample_thread *thread = row_table_at(&samples->threads, i);
-        whole_ns += sample_times_ns(&thread->times, false);
-    }
-    bool periodic = samples->all.period_ns > 0;
-    add_estimated(findings, *finding, ns, periodic ? sample_error_ns(ns, whole_ns, samples->all.period_ns) : 0);
 }
 
 /* The option that chooses the method of a label. */
@@ -245,15 +244,150 @@ method_option(const struct view *view, const char *subject, struct fxt_string la
     return document_text(view->document, "%s --method='%.*s'", subject, (int)parts.method.len, parts.method.ptr);
 }
 
-/* Sampled own time of methods, or NULL if there are no samples. */
-static const struct sample_row *
-sampled_row(const struct row_table *methods, uint32_t label)
+/* --- by place ------------------------------------------------------------------------------------------ */
+
+/* What is known of a method of the application, and what it calls. */
+struct place {
+    uint32_t method; /* the key, as work_places.h has it */
+    uint64_t lost_ns, interpreted_ns, bytes;
+    /* The rows with most of each: index + 1; 0: none. */
+    uint32_t exits, iseq, allocations;
+    uint64_t most_lost_ns, most_interpreted_ns, most_bytes;
+};
+enum { PLACES_MAX = 256 * 1024 };
+
+struct by_place {
+    struct row_table rows; /* of struct place */
+    struct work_places work;
+    struct row_table exits;       /* of struct exit_row */
+    struct row_table allocations; /* of struct allocation_row, by frame */
+    struct allocation_row allocated;
+    struct row_table lasting; /* of struct lasting_exits */
+    double gc_ns;             /* all pauses */
+    uint64_t collections;
+    bool places_garbage; /* enough allocations were sampled to say where */
+};
+
+static struct place *
+place_of(struct by_place *by_place, uint32_t label)
 {
-    for (uint32_t i = 0; i < methods->count; i++) {
-        const struct sample_row *row = row_table_at(methods, i);
-        if (row->text == label) return row;
+    uint32_t method = work_place_of(&by_place->work, label);
+    return row_table_get(&by_place->rows, &method);
+}
+
+/* Adds to a sum, and keeps the row with most of it. */
+static void
+add_part(uint64_t *sum, uint64_t *most, uint32_t *row_of_most, uint64_t amount, uint32_t row)
+{
+    *sum += amount;
+    if (amount <= *most) return;
+    *most = amount;
+    *row_of_most = row + 1;
+}
+
+static void
+gather_exits(const struct view *view, struct by_place *by_place)
+{
+    by_place->exits = view_exits(view, false, BY_CATEGORY | BY_REASON | BY_LOCATION | BY_INSN | BY_CALLEE, NULL);
+    for (uint32_t i = 0; i < by_place->exits.count; i++) {
+        const struct exit_row *row = row_table_at(&by_place->exits, i);
+        struct place *place = row->lost_ns > 0 ? place_of(by_place, row->location) : NULL;
+        if (place != NULL) add_part(&place->lost_ns, &place->most_lost_ns, &place->exits, row->lost_ns, i);
     }
-    return NULL;
+}
+
+/* An ISEQ's time includes what it called; its method's samples do not. */
+static void
+gather_interpreted(const struct view *view, struct by_place *by_place)
+{
+    struct report *report = view->report;
+    struct row_table methods = sample_sums(&report->samples.all, false);
+    for (uint32_t i = 0; i < report->execution.iseqs.count; i++) {
+        const struct execution_iseq *iseq = row_table_at(&report->execution.iseqs, i);
+        if (!report_iseq_wanted(report, iseq->iseq)) continue;
+        uint64_t ns = iseq->interpreted_ns;
+        uint32_t method = label_without_line(report->pool, iseq->iseq);
+        const struct sample_row *sampled = row_table_find(&methods, &method);
+        uint64_t own_ns = sampled != NULL ? sampled->own.ns[TIME_SAMPLE_INTERPRETED] : 0;
+        if (methods.count > 0 && own_ns < ns) ns = own_ns;
+        struct place *place = ns > 0 ? place_of(by_place, iseq->iseq) : NULL;
+        if (place != NULL)
+            add_part(&place->interpreted_ns, &place->most_interpreted_ns, &place->iseq, ns, i);
+    }
+    row_table_free(&methods);
+}
+
+static void
+gather_garbage(const struct view *view, struct by_place *by_place)
+{
+    enum { SAMPLES_LEAST = 20 };
+    struct report *report = view->report;
+    for (uint32_t i = 0; i < report->gc.reasons.count; i++) {
+        const struct gc_reason *reason = row_table_at(&report->gc.reasons, i);
+        by_place->gc_ns += (double)reason->pauses.total_ns;
+        by_place->collections += reason->collections;
+    }
+    by_place->allocations = allocations_group(&report->allocations, ALLOCATIONS_BY_FRAME, &by_place->allocated);
+    const struct allocation_row *sum = &by_place->allocated;
+    by_place->places_garbage = sum->all.samples >= SAMPLES_LEAST || (sum->all.bytes > 0 && allocations_exact(sum));
+    for (uint32_t i = 0; i < by_place->allocations.count && by_place->places_garbage; i++) {
+        const struct allocation_row *row = row_table_at(&by_place->allocations, i);
+        struct place *place = row->frame != STRING_NONE ? place_of(by_place, row->frame) : NULL;
+        if (place != NULL) add_part(&place->bytes, &place->most_bytes, &place->allocations, row->all.bytes, i);
+    }
+}
+
+static struct by_place
+gather_places(const struct view *view)
+{
+    struct report *report = view->report;
+    struct by_place by_place = {.work = work_places_of(&report->samples.all, &report->owners)};
+    row_table_init(&by_place.rows, sizeof(struct place), 1, PLACES_MAX);
+    by_place.lasting = lasting_exits_of(report);
+    gather_exits(view, &by_place);
+    if (report->exits_only) return by_place;
+    gather_interpreted(view, &by_place);
+    gather_garbage(view, &by_place);
+    for (uint32_t i = 0; i < by_place.work.rows.count; i++) {
+        const struct work_place *work = row_table_at(&by_place.work.rows, i);
+        row_table_get(&by_place.rows, &work->method);
+    }
+    return by_place;
+}
+
+static void
+free_places(struct by_place *by_place)
+{
+    work_places_free(&by_place->work);
+    exit_rows_free(&by_place->exits);
+    allocation_rows_free(&by_place->allocations);
+    row_table_free(&by_place->lasting);
+    row_table_free(&by_place->rows);
+}
+
+/* A part of the sampled time. */
+static struct uncertain
+sampled(const struct report *report, uint64_t ns)
+{
+    const struct report_samples *samples = &report->samples;
+    uint64_t whole_ns = 0;
+    for (uint32_t i = 0; i < samples->threads.count; i++) {
+        const struct sample_thread *thread = row_table_at(&samples->threads, i);
+        whole_ns += sample_times_ns(&thread->times, false);
+    }
+    bool periodic = samples->all.period_ns > 0;
+    return (struct uncertain){(double)ns, periodic ? sample_error_ns(ns, whole_ns, samples->all.period_ns) : 0};
+}
+
+/* The part of the collections that a place's allocations cause. */
+static struct uncertain
+garbage_of(const struct by_place *by_place, const struct place *place)
+{
+    const struct allocation_row *sum = &by_place->allocated;
+    if (place->bytes == 0) return (struct uncertain){0};
+    double share = (double)place->bytes / (double)sum->all.bytes;
+    double margin = allocations_exact(sum) ? 0 : allocation_margin(share, sum->all.samples);
+    return (struct uncertain){share * by_place->gc_ns, margin * by_place->gc_ns};
 }
 
 /* --- the subjects ------------------------------------------------------------------------------------ */
@@ -265,9 +399,10 @@ exit_help(const struct view *view, struct row_table *lasting, const struct exit_
     const char *reason = pool_string(pool, row->reason).ptr;
     const struct lasting_exits *place = lasting_exits_find(lasting, row->reason);
     unsigned name;
-    if (place != NULL && place->lasts) {
+    /* Exits that cost so much do not end by themselves, unless the JIT compiles again because of them. */
+    if (row->category == STRING_SIDE_EXIT || (place != NULL && place->lasts)) {
         int64_t index;
-        struct fxt_string insn = insn_without_index(pool_string(pool, place->insn), &index);
+        struct fxt_string insn = insn_without_index(pool_string(pool, row->insn), &index);
         const struct lasting_advice *advice = advice_lasting(reason, insn);
         if (advice != NULL) return advice->help;
     }
@@ -275,39 +410,26 @@ exit_help(const struct view *view, struct row_table *lasting, const struct exit_
     return advice != NULL && advice->help != NULL ? advice->help : "";
 }
 
-static void
-add_exits(const struct view *view, struct findings *findings)
+/* "GuardType(Fixnum), opt_plus: 63 times, each 12.5 us" */
+static struct fxt_string
+exit_cause(const struct view *view, const struct exit_row *row)
 {
-    struct exit_row sum;
-    struct row_table rows =
-        view_exits(view, false, BY_CATEGORY | BY_REASON | BY_LOCATION | BY_INSN | BY_CALLEE, &sum);
-    struct row_table lasting = lasting_exits_of(view->report);
-    bool timed = report_timed(view->report);
-    for (uint32_t i = 0; i < rows.count && i < FINDINGS_MOST; i++) { /* most first */
-        const struct exit_row *row = row_table_at(&rows, i);
-        if (timed && row->lost_ns == 0) break;
-        char count[NUMBER_TEXT], each[NUMBER_TEXT];
-        struct fxt_string place = view_name(view, row->location), insn = view_name(view, row->insn);
-        struct finding finding = {
-            .subject = FINDING_EXITS,
-            .what = text_of(timed ? "exits at" : "at"),
-            .place = place,
-            .cause = document_text(view->document, "%s, %s: %s time%s%s%s", view_name(view, row->reason).ptr, insn.ptr,
-                                   with_commas(count, row->count), row->count == 1 ? "" : "s", timed ? ", each " : "",
-                                   timed && row->count > 0 ? duration_text(each, row->lost_ns / row->count) : ""),
-            .helps = text_of(exit_help(view, &lasting, row)),
-            .evidence = method_option(view, "--exits", place),
-        };
-        if (timed) {
-            add(findings, &finding, row->lost_ns);
-        }
-        else if ((double)row->count >= worth * (double)sum.count) {
-            finding.count = row->count, finding.of_count = sum.count;
-            insert(findings, &finding);
-        }
-    }
-    row_table_free(&lasting);
-    exit_rows_free(&rows);
+    char count[NUMBER_TEXT], each[NUMBER_TEXT];
+    bool timed = row->lost_ns > 0 && row->count > 0;
+    return document_text(view->document, "%s, %s: %s time%s%s%s", view_name(view, row->reason).ptr,
+                         view_name(view, row->insn).ptr, with_commas(count, row->count), row->count == 1 ? "" : "s",
+                         timed ? ", each " : "", timed ? duration_text(each, row->lost_ns / row->count) : "");
+}
+
+static void
+describe_exits(const struct view *view, struct by_place *by_place, const struct place *place, struct finding *finding)
+{
+    const struct exit_row *row = row_table_at(&by_place->exits, place->exits - 1);
+    finding->what = text_of("exits at");
+    finding->place = view_name(view, row->location);
+    finding->cause = exit_cause(view, row);
+    finding->helps = text_of(exit_help(view, &by_place->lasting, row));
+    finding->evidence = method_option(view, "--exits", finding->place);
 }
 
 /* The state that such an ISEQ is in. */
@@ -332,41 +454,139 @@ interpreted_help(const struct execution_iseq *iseq, struct fxt_string label)
     return "It was called too seldom to be compiled: run longer, or lower the call threshold.";
 }
 
-/* An ISEQ's time includes what it called; its method's samples do not. */
 static void
-add_interpreted(const struct view *view, struct findings *findings, const struct row_table *methods)
+describe_interpreted(const struct view *view, const struct place *place, struct finding *finding)
 {
     struct report *report = view->report;
-    uint64_t left_ns[EXECUTION_STATES] = {0};
-    for (uint32_t i = 0; i < report->execution.threads.count; i++) {
-        const struct execution_thread *thread = row_table_at(&report->execution.threads, i);
-        for (unsigned state = 0; state < EXECUTION_STATES; state++) left_ns[state] += thread->ns[state];
+    const struct execution_iseq *iseq = row_table_at(&report->execution.iseqs, place->iseq - 1);
+    char text[CODE_TEXT], calls[NUMBER_TEXT];
+    code_text(text, &report->history, report->pool, iseq, report->start_ns);
+    finding->what = text_of("interpreted:");
+    finding->place = view_name(view, iseq->iseq);
+    finding->cause = document_text(view->document, "%s, %s call%s", *text ? text : view_name(view, iseq->why).ptr,
+                                   with_commas(calls, iseq->calls), iseq->calls == 1 ? "" : "s");
+    finding->helps = text_of(interpreted_help(iseq, finding->place));
+    finding->evidence = method_option(view, "--compiles", finding->place);
+}
+
+static void
+describe_garbage(const struct view *view, const struct by_place *by_place, const struct place *place,
+                 struct finding *finding)
+{
+    const struct allocation_row *row = row_table_at(&by_place->allocations, place->allocations - 1);
+    char number[NUMBER_TEXT], bytes[NUMBER_TEXT], time[NUMBER_TEXT];
+    finding->what = text_of("garbage of");
+    finding->place = view_name(view, row->frame);
+    finding->cause = document_text(view->document, "%.0f %% of the bytes that %s collections in %s freed (%s)",
+                                   100 * (double)place->bytes / (double)by_place->allocated.all.bytes,
+                                   with_commas(number, by_place->collections),
+                                   duration_text(time, (uint64_t)by_place->gc_ns), bytes_text(bytes, place->bytes));
+    finding->helps = text_of("Allocate less there: reuse objects, change them in place, avoid copies.");
+    finding->evidence = text_of("--gc");
+}
+
+static void
+describe_work(const struct view *view, const struct work_place *work, struct finding *finding)
+{
+    uint64_t ran_ns = work_place_ran_ns(work);
+    finding->what = text_of("time in");
+    finding->place = view_name(view, work->line);
+    if (work->innermost != work->method) {
+        struct fxt_string inner = label_parts(view_name(view, work->innermost)).method;
+        finding->cause = document_text(view->document, "%.0f %% of it in %.*s",
+                                       100 * (double)work->innermost_ns / (double)ran_ns, (int)inner.len, inner.ptr);
     }
-    for (uint32_t i = 0; i < report->execution.iseqs.count; i++) {
-        const struct execution_iseq *iseq = row_table_at(&report->execution.iseqs, i);
-        if (!report_iseq_wanted(report, iseq->iseq)) continue;
-        uint64_t ns = iseq->interpreted_ns;
-        const struct sample_row *row = sampled_row(methods, label_without_line(report->pool, iseq->iseq));
-        if (methods->count > 0) {
-            uint64_t own_ns = row != NULL ? row->own.ns[TIME_SAMPLE_INTERPRETED] : 0;
-            if (own_ns < ns) ns = own_ns;
-        }
-        bool sampled = methods->count > 0;
-        if (ns > left_ns[state_of(iseq)]) ns = left_ns[state_of(iseq)];
-        char text[CODE_TEXT], calls[NUMBER_TEXT];
-        code_text(text, &report->history, report->pool, iseq, report->start_ns);
-        struct fxt_string place = view_name(view, iseq->iseq);
+    else {
+        finding->cause = document_text(view->document, "%.0f %% of it in compiled code",
+                                       100 * (double)work->ns[TIME_SAMPLE_COMPILED] / (double)ran_ns);
+    }
+    finding->helps = text_of("Call it less often, or do less in it; what its lines cost: `vm-trace annotate`.");
+    finding->evidence = text_of("--samples");
+}
+
+/* One row for what is known of a place; its subject is the cause that gains most. A change can also save what the place
+ * calls, and its allocations: that is the most. */
+static void
+add_place(const struct view *view, struct findings *findings, struct by_place *by_place, const struct place *place)
+{
+    const struct work_place *work = work_places_find(&by_place->work, place->method);
+    const struct gain causes[] = {
+        [FINDING_EXITS] = gain_of(FINDING_EXITS, (struct uncertain){(double)place->lost_ns, 0}),
+        [FINDING_INTERPRETED] = gain_of(FINDING_INTERPRETED, sampled(view->report, place->interpreted_ns)),
+        [FINDING_GC] = gain_of(FINDING_GC, garbage_of(by_place, place)),
+    };
+    static const enum finding_subject subjects[] = {FINDING_EXITS, FINDING_INTERPRETED, FINDING_GC};
+    struct gain gain = {0};
+    struct finding finding = {.subject = FINDING_METHOD};
+    double best = worth * (double)findings->where.whole_ns;
+    for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++) {
+        const struct gain *cause = &causes[subjects[i]];
+        gain.least += cause->least > 0 ? cause->least : 0;
+        gain.ns += cause->ns;
+        gain.most += cause->most;
+        if (cause->ns >= best) best = cause->ns, finding.subject = subjects[i];
+    }
+    if (work != NULL) {
+        /* The samples in the garbage collector are those of the collections that happened to begin there. */
+        uint64_t ran_ns = work_place_ran_ns(work) - (by_place->places_garbage ? work->ns[TIME_SAMPLE_GC] : 0);
+        struct gain work_gain = gain_of(FINDING_METHOD, sampled(view->report, ran_ns));
+        double most = work_gain.most + causes[FINDING_GC].most;
+        if (most > gain.most) gain.most = most;
+    }
+    switch (finding.subject) {
+      case FINDING_EXITS: describe_exits(view, by_place, place, &finding); break;
+      case FINDING_INTERPRETED: describe_interpreted(view, place, &finding); break;
+      case FINDING_GC: describe_garbage(view, by_place, place, &finding); break;
+      default:
+        if (work == NULL || work_place_ran_ns(work) == 0) return;
+        describe_work(view, work, &finding);
+        gain.ns = 0;
+    }
+    add(findings, &finding, gain);
+}
+
+/* Collections, where it is not known what allocates. */
+static void
+add_collections(const struct view *view, struct findings *findings, const struct by_place *by_place)
+{
+    if (by_place->places_garbage || by_place->gc_ns == 0) return;
+    char number[NUMBER_TEXT], time[NUMBER_TEXT];
+    struct finding finding = {
+        .subject = FINDING_GC,
+        .what = text_of("garbage collections"),
+        .place = text_of(""),
+        .cause = document_text(view->document, "%s collections took %s", with_commas(number, by_place->collections),
+                               duration_text(time, (uint64_t)by_place->gc_ns)),
+        .helps = text_of(by_place->allocations.count == 0
+                             ? "Record what allocates: --vm-trace=profile."
+                             : "Too few allocations were sampled to say of what: allocations:16K."),
+        .evidence = text_of("--gc"),
+    };
+    add(findings, &finding, gain_of(FINDING_GC, (struct uncertain){by_place->gc_ns, 0}));
+}
+
+/* Nothing has a time: exits by their number. */
+static void
+add_counts(const struct view *view, struct findings *findings, struct by_place *by_place)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < by_place->exits.count; i++)
+        sum += ((const struct exit_row *)row_table_at(&by_place->exits, i))->count;
+    for (uint32_t i = 0; i < by_place->exits.count && i < FINDINGS_MOST; i++) { /* most first */
+        const struct exit_row *row = row_table_at(&by_place->exits, i);
+        if ((double)row->count < worth * (double)sum) continue;
+        struct fxt_string location = view_name(view, row->location);
         struct finding finding = {
-            .subject = FINDING_INTERPRETED,
-            .what = text_of("interpreted:"),
-            .place = place,
-            .cause = document_text(view->document, "%s, %s call%s", *text ? text : view_name(view, iseq->why).ptr,
-                                   with_commas(calls, iseq->calls), iseq->calls == 1 ? "" : "s"),
-            .helps = text_of(interpreted_help(iseq, place)),
-            .evidence = method_option(view, "--compiles", place),
+            .subject = FINDING_EXITS,
+            .count = row->count,
+            .of_count = sum,
+            .what = text_of("at"),
+            .place = location,
+            .cause = exit_cause(view, row),
+            .helps = text_of(exit_help(view, &by_place->lasting, row)),
+            .evidence = method_option(view, "--exits", location),
         };
-        if (sampled) add_sampled(view, findings, &finding, ns);
-        else add(findings, &finding, ns);
+        insert(findings, &finding);
     }
 }
 
@@ -399,48 +619,8 @@ add_compiling(const struct view *view, struct findings *findings)
         .helps = text_of("It ends when the program is warm; code that is made anew is compiled anew."),
         .evidence = text_of("--compiles"),
     };
-    add(findings, &finding, state_ns(&findings->where, execution_state_names[EXECUTION_COMPILING].meaning));
-}
-
-static void
-add_gc(const struct view *view, struct findings *findings)
-{
-    enum { SAMPLES_LEAST = 20 };
-    struct report *report = view->report;
-    uint64_t gc_ns = 0, collections = 0;
-    for (uint32_t i = 0; i < report->gc.reasons.count; i++) {
-        const struct gc_reason *reason = row_table_at(&report->gc.reasons, i);
-        gc_ns += reason->pauses.total_ns;
-        collections += reason->collections;
-    }
-    if (gc_ns == 0) return;
-    char number[NUMBER_TEXT], bytes[NUMBER_TEXT], time[NUMBER_TEXT];
-    struct allocation_row sum;
-    struct row_table rows = allocations_group(&report->allocations, ALLOCATIONS_BY_FRAME, &sum);
-    struct finding finding = {.subject = FINDING_GC, .evidence = text_of("--gc")};
-    with_commas(number, collections);
-    duration_text(time, gc_ns);
-    bool enough = sum.all.samples >= SAMPLES_LEAST || (rows.count > 0 && allocations_exact(&sum));
-    for (uint32_t i = 0; i < rows.count && enough; i++) {
-        const struct allocation_row *row = row_table_at(&rows, i);
-        double share = sum.all.bytes > 0 ? (double)row->all.bytes / (double)sum.all.bytes : 0;
-        finding.what = text_of("garbage of");
-        finding.place = view_name(view, row->frame);
-        finding.cause = document_text(view->document, "%.0f %% of the bytes that %s collections in %s freed (%s)",
-                                      100 * share, number, time, bytes_text(bytes, row->all.bytes));
-        finding.helps = text_of("Allocate less there: reuse objects, change them in place, avoid copies.");
-        double margin = allocations_exact(&sum) ? 0 : allocation_margin(share, sum.all.samples);
-        add_estimated(findings, finding, (uint64_t)((double)gc_ns * share), margin * (double)gc_ns);
-    }
-    if (!enough) {
-        finding.what = text_of("garbage collections");
-        finding.place = text_of("");
-        finding.cause = document_text(view->document, "%s collections took %s", number, time);
-        finding.helps = text_of(rows.count == 0 ? "Record what allocates: --vm-trace=profile."
-                                                : "Too few allocations were sampled to say of what: allocations:16K.");
-        add(findings, &finding, gc_ns);
-    }
-    allocation_rows_free(&rows);
+    uint64_t ns = state_ns(&findings->where, execution_state_names[EXECUTION_COMPILING].meaning);
+    add(findings, &finding, gain_of(FINDING_COMPILING, (struct uncertain){(double)ns, 0}));
 }
 
 /* Where a thread's time slices ended mostly: a sample of what it does with the GVL. */
@@ -488,7 +668,8 @@ add_gvl(const struct view *view, struct findings *findings)
     };
     if (!one) finding.cause = document_text(view->document, "%s threads waited %s of %s for each other",
                                             with_commas(count, threads), time, duration_text(count, lives_ns));
-    add(findings, &finding, one ? most->others_ns : others_ns);
+    double ns = (double)(one ? most->others_ns : others_ns);
+    add(findings, &finding, gain_of(FINDING_GVL, (struct uncertain){ns, 0}));
 }
 
 /* Waits for work that others do, or for more of it to come: their length is not the program's to change here. */
@@ -560,55 +741,9 @@ add_blocked(const struct view *view, struct findings *findings, const struct row
             .helps = text_of("Do less of it, do it elsewhere, or let another thread run meanwhile."),
             .evidence = text_of("--threads"),
         };
-        add(findings, &finding, sum->ns);
+        add(findings, &finding, gain_of(FINDING_BLOCKED, (struct uncertain){(double)sum->ns, 0}));
     }
     row_table_free(&sums);
-}
-
-/* Whether a row has this method already. */
-static bool
-explained_p(const struct findings *findings, struct pool *pool, uint32_t method)
-{
-    for (unsigned i = 0; i < findings->count; i++) {
-        struct fxt_string place = findings->list[i].place;
-        uint32_t id = pool_find(pool, place.ptr, place.len);
-        if (id != STRING_NONE && label_without_line(pool, id) == method) return true;
-    }
-    return false;
-}
-
-static void
-add_method(const struct view *view, struct findings *findings, uint32_t label, uint64_t ns, struct fxt_string cause,
-           bool sampled)
-{
-    struct pool *pool = view->report->pool;
-    if (explained_p(findings, pool, label_without_line(pool, label))) return;
-    struct finding finding = {
-        .subject = FINDING_METHOD,
-        .what = text_of("own time of"),
-        .place = view_name(view, label),
-        .cause = cause,
-        .helps = text_of("Call it less often, or do less in it; what its lines cost: `vm-trace annotate`."),
-        .evidence = text_of(sampled ? "--samples" : "--calls"),
-    };
-    if (sampled) add_sampled(view, findings, &finding, ns);
-    else add(findings, &finding, ns);
-}
-
-static void
-add_sampled_methods(const struct view *view, struct findings *findings, const struct row_table *methods)
-{
-    for (uint32_t i = 0; i < methods->count; i++) {
-        const struct sample_row *row = row_table_at(methods, i);
-        uint64_t compiled_ns = row->own.ns[TIME_SAMPLE_COMPILED], ns = compiled_ns + row->own.ns[TIME_SAMPLE_INTERPRETED];
-        if (ns == 0) continue;
-        double compiled = (double)compiled_ns / (double)ns;
-        struct fxt_string cause =
-            report_timed(view->report) || compiled_ns > 0
-                ? document_text(view->document, "%.0f %% of it in compiled code", 100 * compiled)
-                : text_of("By samples");
-        add_method(view, findings, row->text, ns, cause, true);
-    }
 }
 
 static void
@@ -620,9 +755,16 @@ add_called_methods(const struct view *view, struct findings *findings)
         uint64_t ns = call_own_ns(row->totals.own_ns);
         char calls[NUMBER_TEXT], each[NUMBER_TEXT];
         if (row->totals.calls == 0 || idle_p(view_name(view, row->name))) continue;
-        struct fxt_string cause = document_text(view->document, "%s call%s, each %s", with_commas(calls, row->totals.calls),
-                                                row->totals.calls == 1 ? "" : "s", duration_text(each, ns / row->totals.calls));
-        add_method(view, findings, row->name, ns, cause, false);
+        struct finding finding = {
+            .subject = FINDING_METHOD,
+            .what = text_of("own time of"),
+            .place = view_name(view, row->name),
+            .cause = document_text(view->document, "%s call%s, each %s", with_commas(calls, row->totals.calls),
+                                   row->totals.calls == 1 ? "" : "s", duration_text(each, ns / row->totals.calls)),
+            .helps = text_of("Call it less often, or do less in it; what its lines cost: `vm-trace annotate`."),
+            .evidence = text_of("--calls"),
+        };
+        add(findings, &finding, gain_of(FINDING_METHOD, (struct uncertain){(double)ns, 0}));
     }
     row_table_free(&rows);
 }
@@ -631,21 +773,21 @@ struct findings
 findings_of(const struct view *view)
 {
     struct findings findings = {.where = where_of(view)};
-    struct row_table methods = sample_sums(&view->report->samples.all, false);
-    struct row_table lines = sample_sums(&view->report->samples.all, true);
-    if (report_timed(view->report)) add_exits(view, &findings);
-    if (!view->report->exits_only) {
-        add_interpreted(view, &findings, &methods);
+    struct report *report = view->report;
+    struct by_place by_place = gather_places(view);
+    for (uint32_t i = 0; i < by_place.rows.count; i++)
+        add_place(view, &findings, &by_place, row_table_at(&by_place.rows, i));
+    if (!report->exits_only) {
+        struct row_table lines = sample_sums(&report->samples.all, true);
+        add_collections(view, &findings, &by_place);
         add_compiling(view, &findings);
-        add_gc(view, &findings);
         add_gvl(view, &findings);
         add_blocked(view, &findings, &lines);
-        if (methods.count > 0) add_sampled_methods(view, &findings, &methods);
-        else add_called_methods(view, &findings);
+        if (by_place.work.rows.count == 0) add_called_methods(view, &findings);
+        row_table_free(&lines);
     }
-    row_table_free(&methods);
-    row_table_free(&lines);
-    findings.counts = findings.count == 0 && !report_timed(view->report);
-    if (findings.counts) add_exits(view, &findings);
+    findings.counts = findings.count == 0 && !report_timed(report);
+    if (findings.counts) add_counts(view, &findings, &by_place);
+    free_places(&by_place);
     return findings;
 }
