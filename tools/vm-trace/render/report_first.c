@@ -195,6 +195,10 @@ put_heading(FILE *out, unsigned number, const struct finding *finding)
         snprintf(start, sizeof start, "%u. about %.0f %% (%.0f to %.0f %%, %s): ", number, (double)finding->gain_ns / whole,
                  (double)finding->least_ns / whole, (double)finding->most_ns / whole, duration_text(time, finding->gain_ns));
     }
+    else if ((double)finding->least_ns >= whole) {
+        snprintf(start, sizeof start, "%u. %.0f to %.0f %% (%s or more): ", number, (double)finding->least_ns / whole,
+                 (double)finding->most_ns / whole, duration_text(time, finding->least_ns));
+    }
     else {
         snprintf(start, sizeof start, "%u. at most %.0f %% (%s): ", number, (double)finding->most_ns / whole,
                  duration_text(time, finding->most_ns));
