@@ -15,7 +15,7 @@ const char *const finding_subject_names[FINDING_SUBJECTS] = {
     [FINDING_METHOD] = "method",
 };
 
-/* What part of the time that a cause takes its change gains. doc/guide/fixes.md has the measurements. */
+/* What part of the time that a cause takes its change gains. benchmarks/README.md has the measurements. */
 static const struct {
     double least, gain, most; /* gain 0: it is not known what the same work takes otherwise */
 } gains[FINDING_SUBJECTS] = {
