@@ -19,6 +19,15 @@ same_line_p(const struct pool *pool, uint32_t left, uint32_t right)
     return a.line > 0 && a.line == b.line && a.path.len == b.path.len && memcmp(a.path.ptr, b.path.ptr, a.path.len) == 0;
 }
 
+/* Whether the frame is that of a method in C: it has the line of its caller, as has only a block on the same line. */
+static bool
+in_c_p(const struct profile *profile, const struct pool *pool, uint32_t node)
+{
+    uint32_t parent = profile->nodes[node].parent, label = profile->nodes[node].text;
+    return parent > 0 && same_line_p(pool, label, profile->nodes[parent].text) &&
+           !fxt_string_starts(pool_string(pool, label), "block ");
+}
+
 /* Whether the label is of a file outside of Ruby's own ones. */
 static bool
 outside_of_ruby_p(struct frame_owners *owners, uint32_t label)
@@ -103,10 +112,11 @@ work_places_of(const struct time_samples *samples, struct frame_owners *owners)
             place_label(&placing, &places, label_without_line(owners->pool, profile->nodes[at].text), method, end->count);
             if (at == node) break;
         }
+        if (state == TIME_SAMPLE_INTERPRETED && !in_c_p(profile, owners->pool, end->parent)) places.interpreted_ns += end->count;
         struct work_place *place = row_table_get(&places.rows, &method);
         if (place == NULL) continue;
         place->ns[state] += end->count;
-        if (time_sample_waits(state)) continue;
+        if (time_sample_waits(state) || state == TIME_SAMPLE_NO_CPU) continue;
         uint32_t innermost = label_without_line(owners->pool, profile->nodes[end->parent].text);
         add_part(&lines, method, profile->nodes[node].text, end->count, &place->line, &place->line_ns);
         add_part(&ends, method, innermost, end->count, &place->innermost, &place->innermost_ns);
@@ -143,7 +153,8 @@ work_place_ran_ns(const struct work_place *place)
 {
     uint64_t ns = 0;
     for (unsigned state = 0; state < TIME_SAMPLE_STATES; state++) {
-        if (!time_sample_waits((enum time_sample_state)state)) ns += place->ns[state];
+        bool waits = time_sample_waits((enum time_sample_state)state) || state == TIME_SAMPLE_NO_CPU;
+        if (!waits) ns += place->ns[state];
     }
     return ns;
 }

@@ -26,6 +26,7 @@ struct work_places {
     struct row_table rows; /* of struct work_place */
     struct map place_of;   /* label, also without its line -> the method with most of its time */
     struct pool *pool;
+    uint64_t interpreted_ns;   /* in which Ruby code was interpreted, and no method in C ran */
 };
 
 /* Of a profile with states and without threads, whose frames no option leaves out. */
@@ -35,7 +36,7 @@ void work_places_free(struct work_places *places);
 uint32_t work_place_of(const struct work_places *places, uint32_t label);
 /* Returns the row of a method, or NULL. */
 const struct work_place *work_places_find(struct work_places *places, uint32_t method);
-/* The time in which it ran, or waited for a CPU. */
+/* The time in which it ran on a CPU. */
 uint64_t work_place_ran_ns(const struct work_place *place);
 
 #endif

@@ -105,13 +105,18 @@ main_thread_p(const struct report *report, uint32_t number)
            (thread->runs == STRING_NONE && thread->tid == report_process(report, thread->process)->pid);
 }
 
+static bool
+runs_p(const char *state)
+{
+    return state != blocked && state != waiting && state != no_cpu;
+}
+
 static uint64_t
 ran_ns(const struct thread_where *where)
 {
     uint64_t ns = 0;
     for (unsigned i = 0; i < where->count; i++) {
-        const char *name = where->states[i].name;
-        if (name != blocked && name != waiting && name != no_cpu) ns += where->states[i].ns;
+        ns += runs_p(where->states[i].name) ? where->states[i].ns : 0;
     }
     return ns;
 }
@@ -134,6 +139,41 @@ add_lives(struct report *report, struct where *where)
         where->threads++;
         where->whole_ns += report_thread_ns(report, i, 0);
     }
+}
+
+/* Sampled time without a CPU of the threads that count. */
+static uint64_t
+sampled_without_cpu(struct report *report, bool of_main)
+{
+    uint64_t ns = 0;
+    for (uint32_t i = 0; i < report->samples.threads.count; i++) {
+        const struct sample_thread *thread = row_table_at(&report->samples.threads, i);
+        if (!report_thread_wanted(report, thread->thread)) continue;
+        if (!of_main || main_thread_p(report, thread->thread)) ns += thread->times.ns[TIME_SAMPLE_NO_CPU];
+    }
+    return ns;
+}
+
+/* States of the streams `states` and `threads` include it: each one in which a thread runs then has its part, so that the
+ * sum stays. */
+static void
+take_out_no_cpu(struct report *report, struct where *where, enum where_source source)
+{
+    uint64_t ran = 0, without_ns = sampled_without_cpu(report, where->of_main);
+    for (unsigned i = 0; i < where->count; i++) ran += runs_p(where->states[i].name) ? where->states[i].ns : 0;
+    if (source == OF_SAMPLES) where->no_cpu_ns = without_ns;
+    if (source == OF_SAMPLES || without_ns == 0 || ran == 0 || where->count == WHERE_STATES_MOST) return;
+    if (without_ns > ran) without_ns = ran;
+    double part = (double)(ran - without_ns) / (double)ran;
+    uint64_t taken_ns = 0;
+    for (unsigned i = 0; i < where->count; i++) {
+        struct where_state *state = &where->states[i];
+        uint64_t left_ns = runs_p(state->name) ? (uint64_t)(part * (double)state->ns) : state->ns;
+        taken_ns += state->ns - left_ns;
+        state->ns = left_ns;
+    }
+    where->states[where->count++] = (struct where_state){no_cpu, taken_ns};
+    where->no_cpu_ns = taken_ns;
 }
 
 static struct where
@@ -167,6 +207,7 @@ where_of(const struct view *view)
             where.whole_ns += thread.states[state].ns;
         }
     }
+    take_out_no_cpu(report, &where, source);
     qsort(where.states, where.count, sizeof *where.states, longest_state_first);
     while (where.count > 0 && where.states[where.count - 1].ns == 0) where.count--;
     return where;
@@ -225,7 +266,7 @@ add(struct findings *findings, const struct finding *given, struct gain gain)
 {
     struct finding finding = *given;
     double least = finding.subject == FINDING_METHOD ? method_worth : worth;
-    if (finding.whole_ns == 0) finding.whole_ns = findings->where.whole_ns;
+    if (finding.whole_ns == 0) finding.whole_ns = findings->where.whole_ns - findings->where.no_cpu_ns;
     finding.least_ns = within(gain.least, finding.whole_ns);
     finding.gain_ns = within(gain.ns, finding.whole_ns);
     finding.most_ns = within(gain.most, finding.whole_ns);
@@ -275,6 +316,20 @@ place_of(struct by_place *by_place, uint32_t label)
     return row_table_get(&by_place->rows, &method);
 }
 
+/* A part of the sampled time. */
+static struct uncertain
+sampled(const struct report *report, uint64_t ns)
+{
+    const struct report_samples *samples = &report->samples;
+    uint64_t whole_ns = 0;
+    for (uint32_t i = 0; i < samples->threads.count; i++) {
+        const struct sample_thread *thread = row_table_at(&samples->threads, i);
+        whole_ns += sample_times_ns(&thread->times, false);
+    }
+    bool periodic = samples->all.period_ns > 0;
+    return (struct uncertain){(double)ns, periodic ? sample_error_ns(ns, whole_ns, samples->all.period_ns) : 0};
+}
+
 /* Adds to a sum, and keeps the row with most of it. */
 static void
 add_part(uint64_t *sum, uint64_t *most, uint32_t *row_of_most, uint64_t amount, uint32_t row)
@@ -285,14 +340,36 @@ add_part(uint64_t *sum, uint64_t *most, uint32_t *row_of_most, uint64_t amount, 
     *row_of_most = row + 1;
 }
 
+/*
+ * What part of the time in which states say that code was interpreted is likely to be so. States know no time without a
+ * CPU: on a busy machine it is in the state in which the thread had to wait for one. Samples know it.
+ */
+static double
+interpreted_part(const struct view *view, const struct work_places *work)
+{
+    const struct report *report = view->report;
+    double states_ns = 0;
+    for (uint32_t i = 0; i < report->execution.threads.count; i++) {
+        const struct execution_thread *thread = row_table_at(&report->execution.threads, i);
+        for (unsigned state = EXECUTION_EXITED; state <= EXECUTION_REPROFILED; state++)
+            states_ns += (double)thread->ns[state];
+    }
+    if (work->rows.count == 0 || report->samples.all.cpu || states_ns <= 0) return 1;
+    struct uncertain samples = sampled(report, work->interpreted_ns);
+    double most_ns = samples.ns + samples.error_ns;
+    return most_ns < states_ns ? most_ns / states_ns : 1;
+}
+
 static void
 gather_exits(const struct view *view, struct by_place *by_place)
 {
+    double part = interpreted_part(view, &by_place->work);
     by_place->exits = view_exits(view, false, BY_CATEGORY | BY_REASON | BY_LOCATION | BY_INSN | BY_CALLEE, NULL);
     for (uint32_t i = 0; i < by_place->exits.count; i++) {
         const struct exit_row *row = row_table_at(&by_place->exits, i);
         struct place *place = row->lost_ns > 0 ? place_of(by_place, row->location) : NULL;
-        if (place != NULL) add_part(&place->lost_ns, &place->most_lost_ns, &place->exits, row->lost_ns, i);
+        uint64_t lost_ns = (uint64_t)(part * (double)row->lost_ns);
+        if (place != NULL) add_part(&place->lost_ns, &place->most_lost_ns, &place->exits, lost_ns, i);
     }
 }
 
@@ -363,20 +440,6 @@ free_places(struct by_place *by_place)
     allocation_rows_free(&by_place->allocations);
     row_table_free(&by_place->lasting);
     row_table_free(&by_place->rows);
-}
-
-/* A part of the sampled time. */
-static struct uncertain
-sampled(const struct report *report, uint64_t ns)
-{
-    const struct report_samples *samples = &report->samples;
-    uint64_t whole_ns = 0;
-    for (uint32_t i = 0; i < samples->threads.count; i++) {
-        const struct sample_thread *thread = row_table_at(&samples->threads, i);
-        whole_ns += sample_times_ns(&thread->times, false);
-    }
-    bool periodic = samples->all.period_ns > 0;
-    return (struct uncertain){(double)ns, periodic ? sample_error_ns(ns, whole_ns, samples->all.period_ns) : 0};
 }
 
 /* The part of the collections that a place's allocations cause. */
@@ -524,7 +587,7 @@ add_place(const struct view *view, struct findings *findings, struct by_place *b
     static const enum finding_subject subjects[] = {FINDING_EXITS, FINDING_INTERPRETED, FINDING_GC};
     struct gain gain = {0};
     struct finding finding = {.subject = FINDING_METHOD};
-    double best = worth * (double)findings->where.whole_ns;
+    double best = worth * (double)(findings->where.whole_ns - findings->where.no_cpu_ns);
     for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++) {
         const struct gain *cause = &causes[subjects[i]];
         gain.least += cause->least > 0 ? cause->least : 0;
