@@ -15,14 +15,14 @@ const char *const finding_subject_names[FINDING_SUBJECTS] = {
     [FINDING_METHOD] = "method",
 };
 
-/* What part of the time that a cause takes its change gains. doc/guide/fixes.md has the measurements. */
+/* What part of the time that a cause takes its change gains. benchmarks/README.md has the measurements. */
 static const struct {
     double least, gain, most; /* gain 0: it is not known what the same work takes otherwise */
 } gains[FINDING_SUBJECTS] = {
-    [FINDING_EXITS] = {0.30, 0.70, 1.0},
-    [FINDING_INTERPRETED] = {0.20, 0.60, 0.95},
+    [FINDING_EXITS] = {0.35, 0.85, 1},
+    [FINDING_INTERPRETED] = {0.20, 0.70, 1},
     [FINDING_COMPILING] = {0, 0, 1},
-    [FINDING_GC] = {0.30, 0.80, 1.0},
+    [FINDING_GC] = {0.30, 0, 1},
     [FINDING_GVL] = {0, 0, 1},
     [FINDING_BLOCKED] = {0, 0, 1},
     [FINDING_METHOD] = {0, 0, 1},
@@ -196,8 +196,8 @@ static double
 weight(const struct finding *finding)
 {
     if (finding->of_count > 0) return (double)finding->count / (double)finding->of_count;
-    double ns = (double)finding->most_ns / 4;
-    if (finding->estimated && (double)finding->gain_ns > ns) ns = (double)finding->gain_ns;
+    double ns = (double)finding->most_ns / 4, known = (double)(finding->estimated ? finding->gain_ns : finding->least_ns);
+    if (known > ns) ns = known;
     return finding->whole_ns > 0 ? ns / (double)finding->whole_ns : 0;
 }
 
@@ -441,9 +441,11 @@ state_of(const struct execution_iseq *iseq)
 }
 
 static const char *
-interpreted_help(const struct execution_iseq *iseq, struct fxt_string label)
+interpreted_help(const struct execution_iseq *iseq, struct fxt_string label, bool compiled)
 {
     enum { LONG_NS = 5 * 1000 * 1000 }; /* of one call */
+    if (compiled && state_of(iseq) == EXECUTION_UNCOMPILABLE)
+        return "Its code was thrown away: a TracePoint does that, or too many invalidations.";
     if (state_of(iseq) == EXECUTION_UNCOMPILABLE)
         return "Write without what the compiler refuses; `report --compiles` names it.";
     if (state_of(iseq) == EXECUTION_REPROFILED) return "Find what invalidated its code: `vm-trace history`.";
@@ -465,19 +467,23 @@ describe_interpreted(const struct view *view, const struct place *place, struct 
     finding->place = view_name(view, iseq->iseq);
     finding->cause = document_text(view->document, "%s, %s call%s", *text ? text : view_name(view, iseq->why).ptr,
                                    with_commas(calls, iseq->calls), iseq->calls == 1 ? "" : "s");
-    finding->helps = text_of(interpreted_help(iseq, finding->place));
+    finding->helps = text_of(interpreted_help(iseq, finding->place, strncmp(text, "compiled", 8) == 0));
     finding->evidence = method_option(view, "--compiles", finding->place);
 }
 
 static void
 describe_garbage(const struct view *view, const struct by_place *by_place, const struct place *place,
-                 struct finding *finding)
+                 const struct work_place *work, struct finding *finding)
 {
     const struct allocation_row *row = row_table_at(&by_place->allocations, place->allocations - 1);
     char number[NUMBER_TEXT], bytes[NUMBER_TEXT], time[NUMBER_TEXT];
+    struct fxt_string inner = label_parts(view_name(view, row->frame)).method;
+    bool of_line = work != NULL && work->line != STRING_NONE;
+    bool elsewhere = of_line && label_without_line(view->report->pool, row->frame) != work->method;
     finding->what = text_of("garbage of");
-    finding->place = view_name(view, row->frame);
-    finding->cause = document_text(view->document, "%.0f %% of the bytes that %s collections in %s freed (%s)",
+    finding->place = view_name(view, elsewhere ? work->line : row->frame);
+    finding->cause = document_text(view->document, "%s%.*s%s%.0f %% of the bytes that %s collections in %s freed (%s)",
+                                   elsewhere ? "Mostly " : "", elsewhere ? (int)inner.len : 0, inner.ptr, elsewhere ? ": " : "",
                                    100 * (double)place->bytes / (double)by_place->allocated.all.bytes,
                                    with_commas(number, by_place->collections),
                                    duration_text(time, (uint64_t)by_place->gc_ns), bytes_text(bytes, place->bytes));
@@ -524,7 +530,8 @@ add_place(const struct view *view, struct findings *findings, struct by_place *b
         gain.least += cause->least > 0 ? cause->least : 0;
         gain.ns += cause->ns;
         gain.most += cause->most;
-        if (cause->ns >= best) best = cause->ns, finding.subject = subjects[i];
+        double known = cause->ns > cause->least ? cause->ns : cause->least;
+        if (known >= best) best = known, finding.subject = subjects[i];
     }
     if (work != NULL) {
         /* The samples in the garbage collector are those of the collections that happened to begin there. */
@@ -536,12 +543,12 @@ add_place(const struct view *view, struct findings *findings, struct by_place *b
     switch (finding.subject) {
       case FINDING_EXITS: describe_exits(view, by_place, place, &finding); break;
       case FINDING_INTERPRETED: describe_interpreted(view, place, &finding); break;
-      case FINDING_GC: describe_garbage(view, by_place, place, &finding); break;
+      case FINDING_GC: describe_garbage(view, by_place, place, work, &finding); break;
       default:
         if (work == NULL || work_place_ran_ns(work) == 0) return;
         describe_work(view, work, &finding);
-        gain.ns = 0;
     }
+    if (gains[finding.subject].gain <= 0) gain.ns = 0; /* what is known of it is the least */
     add(findings, &finding, gain);
 }
 

@@ -6,7 +6,7 @@
  *      findings_of -> the rows; texts live as long as the document of the view
  *
  * A gain is a part of `whole_ns`. It has bounds, and between these an estimate where the trace knows how long the same
- * work takes otherwise; doc/guide/fixes.md has what such predictions were worth.
+ * work takes otherwise; benchmarks/README.md has what such predictions were worth.
  */
 #include "render/report_view.h"
 
