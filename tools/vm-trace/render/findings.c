@@ -161,10 +161,10 @@ take_out_no_cpu(struct report *report, struct where *where, enum where_source so
 {
     uint64_t ran = 0, without_ns = sampled_without_cpu(report, where->of_main);
     for (unsigned i = 0; i < where->count; i++) ran += runs_p(where->states[i].name) ? where->states[i].ns : 0;
-    if (source == OF_SAMPLES) where->no_cpu_ns = without_ns;
-    if (source == OF_SAMPLES || without_ns == 0 || ran == 0 || where->count == WHERE_STATES_MOST) return;
+    if (source == OF_SAMPLES) where->no_cpu_ns = without_ns, ran += without_ns;
     if (without_ns > ran) without_ns = ran;
-    double part = (double)(ran - without_ns) / (double)ran;
+    double part = where->cpu_part = ran > 0 ? (double)(ran - without_ns) / (double)ran : 1;
+    if (source == OF_SAMPLES || without_ns == 0 || where->count == WHERE_STATES_MOST) return;
     uint64_t taken_ns = 0;
     for (unsigned i = 0; i < where->count; i++) {
         struct where_state *state = &where->states[i];
@@ -180,7 +180,7 @@ static struct where
 where_of(const struct view *view)
 {
     struct report *report = view->report;
-    struct where where = {0};
+    struct where where = {.cpu_part = 1};
     enum where_source source = OF_STATES;
     while (source < WHERE_SOURCES && source_rows(report, source)->count == 0) source++;
     if (source == WHERE_SOURCES && !report->exits_only) add_lives(report, &where);
@@ -395,13 +395,13 @@ gather_interpreted(const struct view *view, struct by_place *by_place)
 }
 
 static void
-gather_garbage(const struct view *view, struct by_place *by_place)
+gather_garbage(const struct view *view, struct by_place *by_place, double cpu_part)
 {
     enum { SAMPLES_LEAST = 20 };
     struct report *report = view->report;
     for (uint32_t i = 0; i < report->gc.reasons.count; i++) {
         const struct gc_reason *reason = row_table_at(&report->gc.reasons, i);
-        by_place->gc_ns += (double)reason->pauses.total_ns;
+        by_place->gc_ns += cpu_part * (double)reason->pauses.total_ns;
         by_place->collections += reason->collections;
     }
     by_place->allocations = allocations_group(&report->allocations, ALLOCATIONS_BY_FRAME, &by_place->allocated);
@@ -415,7 +415,7 @@ gather_garbage(const struct view *view, struct by_place *by_place)
 }
 
 static struct by_place
-gather_places(const struct view *view)
+gather_places(const struct view *view, const struct where *where)
 {
     struct report *report = view->report;
     struct by_place by_place = {.work = work_places_of(&report->samples.all, &report->owners)};
@@ -424,7 +424,7 @@ gather_places(const struct view *view)
     gather_exits(view, &by_place);
     if (report->exits_only) return by_place;
     gather_interpreted(view, &by_place);
-    gather_garbage(view, &by_place);
+    gather_garbage(view, &by_place, where->cpu_part);
     for (uint32_t i = 0; i < by_place.work.rows.count; i++) {
         const struct work_place *work = row_table_at(&by_place.work.rows, i);
         row_table_get(&by_place.rows, &work->method);
@@ -555,9 +555,10 @@ describe_garbage(const struct view *view, const struct by_place *by_place, const
 }
 
 static void
-describe_work(const struct view *view, const struct work_place *work, struct finding *finding)
+describe_work(const struct view *view, const struct work_place *work, double garbage_ns, struct finding *finding)
 {
     uint64_t ran_ns = work_place_ran_ns(work);
+    char time[NUMBER_TEXT];
     finding->what = text_of("time in");
     finding->place = view_name(view, work->line);
     if (work->innermost != work->method) {
@@ -569,6 +570,9 @@ describe_work(const struct view *view, const struct work_place *work, struct fin
         finding->cause = document_text(view->document, "%.0f %% of it in compiled code",
                                        100 * (double)work->ns[TIME_SAMPLE_COMPILED] / (double)ran_ns);
     }
+    if (garbage_ns > 0)
+        finding->cause = document_text(view->document, "%s; and its garbage: %s", finding->cause.ptr,
+                                       duration_text(time, (uint64_t)garbage_ns));
     finding->helps = text_of("Call it less often, or do less in it; what its lines cost: `vm-trace annotate`.");
     finding->evidence = text_of("--samples");
 }
@@ -578,11 +582,13 @@ describe_work(const struct view *view, const struct work_place *work, struct fin
 static void
 add_place(const struct view *view, struct findings *findings, struct by_place *by_place, const struct place *place)
 {
+    enum { MUCH_WORK = 3 }; /* times the garbage: then that is the lesser cause */
     const struct work_place *work = work_places_find(&by_place->work, place->method);
+    const struct uncertain garbage = garbage_of(by_place, place);
     const struct gain causes[] = {
         [FINDING_EXITS] = gain_of(FINDING_EXITS, (struct uncertain){(double)place->lost_ns, 0}),
         [FINDING_INTERPRETED] = gain_of(FINDING_INTERPRETED, sampled(view->report, place->interpreted_ns)),
-        [FINDING_GC] = gain_of(FINDING_GC, garbage_of(by_place, place)),
+        [FINDING_GC] = gain_of(FINDING_GC, garbage),
     };
     static const enum finding_subject subjects[] = {FINDING_EXITS, FINDING_INTERPRETED, FINDING_GC};
     struct gain gain = {0};
@@ -602,6 +608,7 @@ add_place(const struct view *view, struct findings *findings, struct by_place *b
         struct gain work_gain = gain_of(FINDING_METHOD, sampled(view->report, ran_ns));
         double most = work_gain.most + causes[FINDING_GC].most;
         if (most > gain.most) gain.most = most;
+        if (finding.subject == FINDING_GC && (double)ran_ns > MUCH_WORK * garbage.ns) finding.subject = FINDING_METHOD;
     }
     switch (finding.subject) {
       case FINDING_EXITS: describe_exits(view, by_place, place, &finding); break;
@@ -609,7 +616,7 @@ add_place(const struct view *view, struct findings *findings, struct by_place *b
       case FINDING_GC: describe_garbage(view, by_place, place, work, &finding); break;
       default:
         if (work == NULL || work_place_ran_ns(work) == 0) return;
-        describe_work(view, work, &finding);
+        describe_work(view, work, garbage.ns, &finding);
     }
     if (gains[finding.subject].gain <= 0) gain.ns = 0; /* what is known of it is the least */
     add(findings, &finding, gain);
@@ -844,7 +851,7 @@ findings_of(const struct view *view)
 {
     struct findings findings = {.where = where_of(view)};
     struct report *report = view->report;
-    struct by_place by_place = gather_places(view);
+    struct by_place by_place = gather_places(view, &findings.where);
     for (uint32_t i = 0; i < by_place.rows.count; i++)
         add_place(view, &findings, &by_place, row_table_at(&by_place.rows, i));
     if (!report->exits_only) {

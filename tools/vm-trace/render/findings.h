@@ -24,6 +24,7 @@ struct where {
     bool of_main;     /* of the main thread of each process, which ran most; else of all threads */
     uint32_t threads; /* that it is of */
     uint64_t whole_ns; /* their lives; if of all threads, without the time in which they were blocked */
+    double cpu_part;    /* of the time in which they ran, or could have, that in which they had a CPU */
     uint64_t no_cpu_ns; /* of that: they could run, but other processes had the CPUs; no change of the program gains it */
 };
 
