@@ -22,18 +22,7 @@ make=${MAKE:-make}
 cores=$(nproc)
 jobs=${JOBS:-$cores}
 
-# What ccache has compiled before, in whichever clone, is not compiled again. Through PATH, because the
-# compiler's name becomes part of the built Ruby's configuration. Paths in debug information may be
-# those of another clone.
-if command -v ccache >/dev/null; then
-    for name in cc gcc clang ${RUBY_HOST:+"$RUBY_HOST-gcc"}; do
-        mkdir -p "$top/build/ccache"
-        ln -sfn "$(command -v ccache)" "$top/build/ccache/$name"
-    done
-    PATH=$top/build/ccache:$PATH
-    export CCACHE_BASEDIR=$top CCACHE_NOHASHDIR=1 CCACHE_DIR=$cache/ccache CCACHE_MAXSIZE=${CCACHE_MAXSIZE:-1G}
-fi
-
+compile_through_ccache
 lock_build
 
 rm -f "$build/unavailable"

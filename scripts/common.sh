@@ -25,6 +25,19 @@ link_tree() { # NAME
     done
 }
 
+# What ccache has compiled before, in whichever clone, is not compiled again. Through PATH, because the
+# compiler's name becomes part of the built Ruby's configuration. Paths in debug information may be
+# those of another clone.
+compile_through_ccache() {
+    command -v ccache >/dev/null || return 0
+    mkdir -p "$top/build/ccache"
+    for name in cc gcc clang ${RUBY_HOST:+"$RUBY_HOST-gcc"}; do
+        ln -sfn "$(command -v ccache)" "$top/build/ccache/$name"
+    done
+    PATH=$top/build/ccache:$PATH
+    export CCACHE_BASEDIR="$top" CCACHE_NOHASHDIR=1 CCACHE_DIR="$cache/ccache" CCACHE_MAXSIZE="${CCACHE_MAXSIZE:-1G}"
+}
+
 # Only one make at a time changes build/$base; the kernel drops the lock when the script ends.
 lock_build() {
     mkdir -p "$build"

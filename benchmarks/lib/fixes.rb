@@ -1,7 +1,7 @@
 # Pairs of programs, before and after a fix: examples/fixes/NAME/before.rb and after.rb. Both print the same value.
 # The comment at the head of before.rb tells the situation, and has these lines:
 #   Place: Owner#method[, Owner#method]   what the report should name, any of these; none if nothing can be gained
-#   Subject: one of SUBJECTS, or none     as what
+#   Subject: one of SUBJECTS              as what
 #   JIT: yjit, zjit, both, or any
 #   Needs: a library that Ruby may lack   only if there is one
 

@@ -14,7 +14,7 @@ module Bench
     SEED = 1
     # Shares of a program's time. A gain that is worth a line of the first screen; below the other, a promise is none.
     WORTH, NOTHING = 0.05, 0.01
-    WAITING = %w[gvl blocked none].freeze
+    WAITING = %w[gvl blocked].freeze
     Version = Struct.new(:name)
     BEFORE, AFTER = Version.new("before"), Version.new("after")
     # A row of `findings`, in shares of the traced program's time. `ours`: it names what the fix changes.
@@ -46,10 +46,10 @@ module Bench
       end
 
       def estimate = finding&.estimate
-      # :yes; :perhaps, if only the measurement's own interval reaches into it; :no
+      # :yes; :perhaps, if only the measurement's own interval reaches into it; :no. A change that costs time gains 0.
       def inside
         return unless finding
-        return :yes if gain.between?(finding.least, finding.most)
+        return :yes if [gain, 0].max.between?(finding.least, finding.most)
         least <= finding.most && most >= finding.least ? :perhaps : :no
       end
 

@@ -70,7 +70,10 @@ class Plan
   # The comparison harness and its statistics, on made-up data and made-up rubies.
   def benchmarks = Dir["test/benchmarks/test_*.rb"].sort.flat_map { |file| minitest("benchmarks", file) }
 
-  def patches = bases.map { |base| checks("patches", base, "scripts/check-patches.sh") }
+  def patches
+    bases.map { |base| checks("patches", base, "scripts/check-patches.sh") } +
+      (@all ? bases : []).map { |base| checks("patches", base, "scripts/check-patches-build.sh", env: environment(base).merge("JOBS" => "1")) }
+  end
 
   # Real applications, on the documents' base. A test takes its gems from the cache (scripts/gems.sh), or skips itself.
   # `make check-applications` runs all of them.
@@ -169,8 +172,8 @@ class Plan
               command: ["scripts/build-ruby.sh", *("--objects" if @all)], env: environment(base).merge("JOBS" => share.to_s))
   end
 
-  def checks(suite, base, command, *arguments, **options)
-    Entry.new(suite: suite, name: [command, *arguments, base].join(" "), reads: :checks, command: [command, *arguments], env: environment(base), **options)
+  def checks(suite, base, command, *arguments, env: environment(base), **options)
+    Entry.new(suite: suite, name: [command, *arguments, base].join(" "), reads: :checks, command: [command, *arguments], env: env, **options)
   end
 
   # UNIT_WRAPPER: a program that runs it, such as valgrind with its options.

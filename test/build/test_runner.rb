@@ -403,4 +403,10 @@ class TestRunner < BuildTest
     assert_includes out[/^== \S+ small$.*?(?=^\[)/m], "nowhere is no directory"
     refute_includes out[/^== \S+ other$.*?(?=^\[)/m], "nowhere is no directory"
   end
+
+  def test_check_all_also_builds_each_patch
+    project.patch("0001-first") { |text| text.sub("f10", "first") }
+    refute_includes run_suites("patches").first, "0001-first.patch builds"
+    assert_includes run_suites("--all", "patches").first, "skipped: patches: 0001-first.patch builds: the source of base small was not found"
+  end
 end
