@@ -600,7 +600,7 @@ add_place(const struct view *view, struct findings *findings, struct by_place *b
         gain.ns += cause->ns;
         gain.most += cause->most;
         double known = cause->ns > cause->least ? cause->ns : cause->least;
-        if (known >= best) best = known, finding.subject = subjects[i];
+        if (known > 0 && known >= best) best = known, finding.subject = subjects[i];
     }
     if (work != NULL) {
         /* The samples in the garbage collector are those of the collections that happened to begin there. */
