@@ -66,7 +66,7 @@ control_variable_of(const char *pid)
         break;
     }
     free(environment);
-    errno = 0;
+    errno = bytes == 0 ? EAGAIN : 0;
     return found;
 }
 
@@ -75,7 +75,7 @@ static char *
 find_variable(const char *pid)
 {
     char *found = control_variable_of(pid);
-    int error = found == NULL ? errno : 0;
+    int error = found == NULL && errno != EAGAIN ? errno : 0;
     if (error == ENOENT || error == ESRCH) { /* ESRCH: it has just ended */
         fprintf(stderr, "vm-trace: no process %s\n", pid);
         return NULL;

@@ -35,7 +35,7 @@ void control_number(struct control_request *request, const char *name, uint64_t 
 bool control_pid_p(const char *text);
 
 /* Returns the variable in the initial environment of a process, malloc'ed. NULL: it has none, or errno says why that
- * cannot be read. */
+ * cannot be read; EAGAIN: it has no environment at all, as in the middle of execve(2). */
 char *control_variable_of(const char *pid);
 
 /* Sends the request, once, and prints the answer to `out` (NULL: nowhere). Prints a message on stderr and returns

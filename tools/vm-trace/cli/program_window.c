@@ -119,12 +119,29 @@ program_window_tick(struct program_window *window)
     closedir(sockets);
 }
 
+/* Whether a process has a program, which kernel threads and dead processes have not. */
+static bool
+has_program_p(const char *pid)
+{
+    char target[2];
+    char *path = xformat("/proc/%s/exe", pid);
+    bool found = readlink(path, target, sizeof target) > 0;
+    free(path);
+    return found;
+}
+
 /* Whether a process has the folder of sockets in its environment: a Ruby that does not listen yet, or a program that
- * may start one. */
+ * may start one. Between two programs a process has no environment: it gets a second. */
 static bool
 inherited_p(const struct program_window *window, const char *pid)
 {
+    enum { TRIES = 100 };
+    const struct timespec pause = {.tv_nsec = 10 * 1000000L};
     char *folder = control_variable_of(pid);
+    for (int i = 0; i < TRIES && folder == NULL && errno == EAGAIN && has_program_p(pid); i++) {
+        nanosleep(&pause, NULL);
+        folder = control_variable_of(pid);
+    }
     bool found = folder != NULL && strcmp(folder, window->sockets) == 0;
     free(folder);
     return found;
