@@ -23,7 +23,7 @@ class TestPredictions < BenchTest
       #!/bin/sh
       [ "$1" = report ] && { cat "$FINDINGS"; exit; }
       while [ "$1" != -- ]; do [ "$1" = -o ] && folder=$2; shift; done
-      shift; mkdir "$folder"; printf 'pid,span_ns\n1,1500000000\n2,2000000000\n' > "$folder/index.csv"
+      shift; mkdir "$folder"; printf 'pid,first_ns,span_ns,exits\n1,0,1500000000,7\n2,5,2000000000,7\n' > "$folder/index.csv"
       echo "$*" >> "$FINDINGS.log"
       "$@" > /dev/null
     SH

@@ -1,5 +1,5 @@
 # csv: the converter `:numeric` tries Integer and Float on each field, and rescues their exceptions.
-# Place: Kernel#Integer, Kernel#Float, CSV.parse
+# Place: <main>, Kernel#Integer, Kernel#Float, CSV.parse
 # Subject: method
 # JIT: any
 # Needs: csv

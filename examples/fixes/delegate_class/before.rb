@@ -1,5 +1,5 @@
 # delegate: a SimpleDelegator answers calls by `method_missing`.
-# Place: Delegator#method_missing, Delegator#target_respond_to?
+# Place: View#label, Delegator#method_missing, Delegator#target_respond_to?
 # Subject: method
 # JIT: any
 require "delegate"

@@ -1,11 +1,10 @@
-# The same in four updates for each text.
+# The same by an object and one update.
 require "digest"
 
 class Archive
   def checksum(text)
     digest = Digest::SHA256.new
-    part = text.bytesize / 4
-    4.times { |i| digest << text.byteslice(i * part, part) }
+    digest << text
     digest.hexdigest
   end
 end

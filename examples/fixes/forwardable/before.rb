@@ -1,4 +1,4 @@
-# forwardable: `def_delegators` makes methods that are nearly as fast as ones written by hand.
+# forwardable: methods of `def_delegators` take any arguments and a block, and pass them on.
 # Place: Stack#size, Stack#push, Stack#pop
 # Subject: method
 # JIT: any

@@ -1,5 +1,5 @@
 # A parser reads bytes until `getbyte` returns nil. Each text ends with an exit, behind which little
-# is left to do: many exits, and not much to gain.
+# is left to do: there is less to gain than the number of exits suggests.
 # Place: Words#count
 # Subject: exits
 # JIT: yjit zjit

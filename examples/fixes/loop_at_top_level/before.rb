@@ -1,5 +1,5 @@
 # The loop of a script is at its top level, which runs once. A JIT compiles what is called often, so the
-# loop stays in the interpreter. (Where its body is short, a method for it gains little.)
+# loop stays in the interpreter. (If its body is short, a method for it gains little.)
 # Place: <main>
 # Subject: interpreted
 # JIT: any

@@ -1,10 +1,10 @@
-# The same with `until` and the operands in another order.
+# The same with the comparison the other way round.
 
 class Sieve
   def sum(rounds)
     sum = i = 0
-    until i >= rounds
-      sum = (i * 3 + sum) & 0xffffff
+    while rounds > i
+      sum = (sum + i * 3) & 0xffffff
       i += 1
     end
     sum

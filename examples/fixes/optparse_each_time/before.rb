@@ -1,6 +1,6 @@
 # optparse: each command of a shell makes its own OptionParser, with all options, before it parses a
 # few words.
-# Place: Command#parse, OptionParser#initialize, OptionParser#define, OptionParser#make_switch
+# Place: Command#parser, Command#parse, OptionParser#initialize, OptionParser#define, OptionParser#make_switch
 # Subject: method
 # JIT: any
 require "optparse"
