@@ -410,7 +410,7 @@ rb_vm_trace_barrier_left(struct rb_execution_context_struct *ec, struct rb_vm_tr
  * (when each frame begins and ends). While one of them is recorded, compiled code is entered through
  * the functions below. A frame that is watched carries RB_VM_TRACE_FRAME_FLAG among its flags, so
  * that whoever pops it reports that. Compiled code does not look at the flag. Where it pushes and pops
- * frames, `calls` patches it (rb_vm_trace_frame_switched in vm_trace_jit.h).
+ * frames, `calls` patches it (rb_vm_trace_frame_pushed and _frames_popped in vm_trace_jit.h).
  */
 /* A bit of a frame's flags that CRuby does not use. */
 #define RB_VM_TRACE_FRAME_FLAG 0x8000

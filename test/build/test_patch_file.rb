@@ -212,7 +212,7 @@ class PatchFile < Minitest::Test
     flag = jit == "zjit" ? "--zjit-trace-exits" : "--yjit-trace-side-exits"
     run_in(TOP, ruby, "--#{jit}", "--#{jit}-call-threshold=2", flag, "--#{jit}-trace-file=#{file}", "examples/demo.rb")
     run_in(TOP, ENV.fetch("VM_TRACE"), "check", file)
-    assert_match(/Exits by reason: [1-9]/, run_in(TOP, ENV["VM_TRACE"], "report", file))
+    assert_match(/Exits by reason: [1-9]/, run_in(TOP, ENV["VM_TRACE"], "report", "--all", file))
   end
 
   def run_in(folder, *command, path: ENV["PATH"])

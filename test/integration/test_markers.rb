@@ -197,7 +197,7 @@ class TestMarkers < Integration::Test
   def test_wrong_options_are_one_line
     {
       "--vm-trace=marks" =>
-        /\A--vm-trace: there is no stream "marks"; streams are: #{STREAMS}; presets are: default, full\n\z/,
+        /\A--vm-trace: there is no stream "marks"; streams are: #{STREAMS}; presets are: default, profile, full\n\z/,
       "--vm-trace=exits:every=2" => /\A--vm-trace: exits takes rate=N, counter=NAME, samples, not "every=2"\n\z/,
       "--vm-trace" => /\A--vm-trace takes names of streams with commas between them: exits, .*\n\z/,
       "--vm-trace-fiel=x" => /\Athere is no option --vm-trace-fiel; options are: --vm-trace=LIST, and --vm-trace-methods, -file, .*\n\z/,

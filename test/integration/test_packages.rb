@@ -95,7 +95,7 @@ class TestPackages < Integration::Test
     file = "#{scratch_dir}/exits.fxt"
     output("#{@opt}/bin/ruby", *jit_flags(file), "#{TOP}/examples/demo.rb")
     output("#{@root}/usr/bin/vm-trace", "check", file)
-    assert_match(/Exits by reason: [1-9]/, output("#{@root}/usr/bin/vm-trace", "report", file))
+    assert_match(/Exits by reason: [1-9]/, output("#{@root}/usr/bin/vm-trace", "report", "--all", file))
   end
 
   def jit_flags(file) = jit("--zjit --zjit-call-threshold=2 --zjit-trace-exits --zjit-trace-file=").split.tap { |flags| flags.last << file }

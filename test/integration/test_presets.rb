@@ -29,6 +29,7 @@ class TestPresets < Integration::Test
 
   def test_without_a_jit_a_preset_waits_for_one
     assert_equal ["exits markers threads gc", 97], without_jit("default")
+    assert_equal ["exits compiles invalidations markers threads gc allocations states samples", 97], without_jit("profile")
     assert_equal ["exits compiles invalidations markers threads gc allocations states calls samples", 1],
                  without_jit("full")
   end
@@ -52,13 +53,13 @@ class TestPresets < Integration::Test
   end
 
   def test_a_jit_that_the_program_turns_on_is_traced_from_then_on
-    %w[default exits:rate=1 states full].each do |list|
+    %w[default profile exits:rate=1 states full].each do |list|
       result = run_ruby(LATE, "--vm-trace=#{list}", "--vm-trace-file=%p.fxt")
       refute_match(/are traced/, result.err)
       parent, child = result.traces.partition { |trace| trace.settings["jit"] == "none" }.map(&:first)
       assert_late_exits(parent, 500, list, "none")
       assert_late_exits(child, 200, list, jit("ZJIT"))
-      report = IO.popen([Trace::TOOL, "report", parent.path], &:read)
+      report = IO.popen([Trace::TOOL, "report", "--all", parent.path], &:read)
       assert_match(/^  jit +#{jit("ZJIT")}$.*^  jit since +0\.\d+ s: /m, report)
       next unless %w[states full].include?(list)
       states = parent.events.find { |event| event["name"] == "states" }["args"]
@@ -217,7 +218,7 @@ class TestPresets < Integration::Test
     options = "threads takes min=DURATION (such as 5ms), stack=all|top|none, not"
     {
       "--vm-trace=defualt" =>
-        /\A--vm-trace: there is no stream "defualt"; streams are: .*; presets are: default, full\n\z/,
+        /\A--vm-trace: there is no stream "defualt"; streams are: .*; presets are: default, profile, full\n\z/,
       "--vm-trace=full:rate=3" => /\A--vm-trace: the preset full takes no options, not "rate=3"\n\z/,
       "--vm-trace=threads:min=5" => /\A--vm-trace: #{Regexp.escape(options)} "min=5"\n\z/,
       "--vm-trace=threads:min=-1ms" => /not "min=-1ms"\n\z/,
@@ -231,7 +232,7 @@ class TestPresets < Integration::Test
       assert_match message, result.err
     end
     {
-      "preset: :all" => /preset: there is no preset "all"; presets are: default, full/,
+      "preset: :all" => /preset: there is no preset "all"; presets are: default, profile, full/,
       "preset: 1" => /preset: takes the name of a preset, not 1/,
       "threads: { min: -1 }" => /#{Regexp.escape(options)} "min=-1"/, "threads: { every: 3 }" => /not "every=3"/,
       "threads: 3" => /threads: takes true, false, or min=.*, not 3$/, "gc: { min: 1 }" => /gc: takes true or false/

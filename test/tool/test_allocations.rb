@@ -25,7 +25,7 @@ class TestAllocations < Minitest::Test
     end
   end
 
-  def text(bytes, *options) = with_file(bytes) { |path| return tool("report", *options, path).out }
+  def text(bytes, *options) = with_file(bytes) { |path| return tool("report", "--all", *options, path).out }
 
   def rows(data, table, *columns) = data.fetch(table)["rows"].map { |row| row.values_at(*columns) }
 

@@ -10,7 +10,7 @@ class TestCallTimes < Minitest::Test
   F, G, H = "Foo#f (/app/foo.rb:3)", "Foo#g (/app/foo.rb:9)", "block in Foo#h (/app/foo.rb:20)"
 
   def report(trace, *options)
-    with_file(trace) { |path| return tool("report", *options, path).out }
+    with_file(trace) { |path| return tool("report", "--all", *options, path).out }
   end
 
   def json(trace, *options) = JSON.parse(report(trace, "--format=json", *options))

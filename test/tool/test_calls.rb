@@ -10,7 +10,7 @@ class TestCalls < Minitest::Test
   MS = 1_000_000
 
   def report(bytes, *options)
-    with_file(bytes) { |path| return tool("report", *options, path) }
+    with_file(bytes) { |path| return tool("report", "--all", *options, path) }
   end
 
   def json(bytes, *options) = JSON.parse(report(bytes, "--format=json", "--calls", "--top=100000", *options).out)
@@ -139,10 +139,10 @@ class TestCalls < Minitest::Test
         File.join(dir, "#{pid}.fxt").tap { |path| File.binwrite(path, trace.bytes) }
       end
       head = "replaced       1,234 calls of methods in C: compiled code has code of its own instead"
-      assert_includes tool("report", *paths).out.lines(chomp: true), "  #{head}"
+      assert_includes tool("report", "--all", *paths).out.lines(chomp: true), "  #{head}"
       data = JSON.parse(tool("report", "--format=json", *paths).out)
       assert_equal [[42, 1200], [43, 34]], rows(data, "replaced_calls", "pid", "calls")
-      refute_match(/replaced/, tool("report", paths.last).out)
+      refute_match(/replaced/, tool("report", "--all", paths.last).out)
     end
   end
 

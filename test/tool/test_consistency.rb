@@ -163,6 +163,47 @@ class TestConsistency < Minitest::Test
     assert_consistent(path("names.fxt", trace))
   end
 
+  # A kernel's provider, say, has no names.
+  def test_a_wake_up_by_another_provider_is_of_the_thread_that_was_switched_last
+    trace = FxtBuilder.new
+    [42, 43].each_with_index do |pid, i|
+      trace.provider(i + 1, "test")
+      trace.init
+      trace.thread(1, pid, 2**30)
+      trace.thread_name(pid, 2**30, "green")
+    end
+    [[2, 1000], [1, 1500]].each do |provider, at|
+      trace.section(provider)
+      trace.switch(at, 0, 1)
+      trace.switch(at + 200, 1, 0, state: 3)
+    end
+    trace.provider(3, "other")
+    trace.init
+    trace.wakeup(5000, 2**30)
+    assert_consistent(path("other.fxt", trace))
+  end
+
+  # As in containers: all the same numbers.
+  def test_small_pids_and_tids
+    trace = FxtBuilder.new
+    numbers = 1..8
+    numbers.each do |pid|
+      trace.provider(pid, "test")
+      trace.init
+      numbers.each do |tid|
+        trace.thread(tid, pid, tid)
+        trace.thread_name(pid, tid, "thread")
+      end
+    end
+    numbers.to_a.product(numbers.to_a).each_with_index do |(tid, pid), i|
+      trace.section(pid)
+      trace.wakeup(i * 1000, tid)
+      trace.switch(i * 1000 + 10 * tid, 0, tid)
+      trace.switch(i * 1000 + 100 + 50 * pid + 20 * tid, tid, 0, state: 3)
+    end
+    assert_consistent(path("small.fxt", trace))
+  end
+
   # A pid was used again, or two containers have it.
   def test_two_processes_of_one_pid
     assert_consistent(path("one.fxt", process), path("other.fxt", process(at: 10, child: true)))

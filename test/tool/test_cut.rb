@@ -96,7 +96,7 @@ class TestCut < Minitest::Test
   # killed.
   def test_a_part_is_known_for_one
     cut(OurTrace.new.build, "--since=2us", "--until=4us") do |out|
-      report = tool("report", out).out
+      report = tool("report", "--all", out).out
       assert_match(/^  time span +2.00 us,/, report)
       assert_match(/^  lost           nothing known; this is a part cut out of a trace$/, report)
       assert_equal "cut", JSON.parse(tool("info", "-f", "json", out).out).dig("processes", "rows", 0, "ended")

@@ -64,7 +64,7 @@ class TestDurations < Minitest::Test
   def test_values_are_those_of_programs
     path = File.join(TRACES, "gvl.fxt")
     rows = JSON.parse(tool("report", "--format=json", path).out)["thread_states"]["rows"]
-    text = tool("report", path).out[/^Where the time of.*?\n\n/m].lines.drop(2).grep(/./)
+    text = tool("report", "--all", path).out[/^Where the time of.*?\n\n/m].lines.drop(2).grep(/./)
     %w[life_ns waiting_ns blocked_ns gc_ns running_ns].each_with_index do |id, i|
       cells = text.map { |line| line.scan(/<?[\d,.]+ (?:ns|us|ms|s)\b/)[i] }
       unit = cells.first[/\w+\z/]
@@ -79,7 +79,7 @@ class TestDurations < Minitest::Test
       ms.each_with_index { |time, i| t.site("R#{i}", "Foo#f#{i} (/app/foo.rb:#{i + 1})", 1, lost: time) }
     end.build
     with_file(trace) do |path|
-      return tool("report", path).out[/^Exits by lost time.*?\n\n/m].scan(/^ +(<?[\d.,]+ \w+)  /).flatten
+      return tool("report", "--all", path).out[/^Exits by lost time.*?\n\n/m].scan(/^ +(<?[\d.,]+ \w+)  /).flatten
     end
   end
 

@@ -39,8 +39,8 @@ class TestHistory < Minitest::Test
       "no_exits" => "500 bytes" }.each do |flags, text|
       assert_match(/ compiled +#{text}$/, history(compiled(flags: flags)).out, flags)
     end
-    with_file(compiled(flags: "exits compiles")) { |path| assert_match(/ 500 bytes of code with tracing$/, tool("report", path).out) }
-    with_file(compiled) { |path| assert_match(/ 500 bytes of code$/, tool("report", path).out) }
+    with_file(compiled(flags: "exits compiles")) { |path| assert_match(/ 500 bytes of code with tracing$/, tool("report", "--all", path).out) }
+    with_file(compiled) { |path| assert_match(/ 500 bytes of code$/, tool("report", "--all", path).out) }
   end
 
   # The table is 100 columns wide, and its last text has lines of its own.
@@ -48,7 +48,7 @@ class TestHistory < Minitest::Test
     trace = File.join(TRACES, "recompiled.fxt")
     lines = ->(*arguments) { tool(*arguments).out.lines(chomp: true).map(&:strip) }
     assert_includes lines["history", trace, "Foo#bar"], "details: 2,000 bytes with tracing, 300 of them for 3 exits"
-    assert_includes lines["report", trace], "invalidated by: 1: NoProfileSend, 2: CME is invalidated: 0x..."
+    assert_includes lines["report", "--all", trace], "invalidated by: 1: NoProfileSend, 2: CME is invalidated: 0x..."
   end
 
   def test_versions_of_yjit_are_those_of_blocks

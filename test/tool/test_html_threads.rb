@@ -244,7 +244,7 @@ class TestHtmlThreads < Minitest::Test
     browse(trace) do |browser|
       with_file(trace) do |path|
         { "thread-states" => ["thread_states", 0], "blocked" => ["blocked", 0] }.each do |id, (table, name)|
-          lines = tool("report", "--table=#{table}", "--top=100", path).out.lines
+          lines = tool("report", "--all", "--table=#{table}", "--top=100", path).out.lines
           cells(browser, id).each do |row|
             line = lines.find { |text| text.chomp.end_with?("  #{row[name]}") }
             assert_empty row.grep(duration) - line.scan(duration), [id, row]

@@ -11,7 +11,7 @@ class TestKernel < Minitest::Test
   FIXTURE = File.join(TRACES, "kernel.fxt")
 
   def report(bytes, *options)
-    with_file(bytes) { |path| return tool("report", *options, path) }
+    with_file(bytes) { |path| return tool("report", "--all", *options, path) }
   end
 
   def json(bytes, *options)
@@ -235,9 +235,9 @@ class TestKernel < Minitest::Test
   end
 
   def test_sections_are_only_in_reports_of_traces_that_have_them
-    text = tool("report", File.join(TRACES, "gvl.fxt")).out
+    text = tool("report", "--all", File.join(TRACES, "gvl.fxt")).out
     refute_match(/System calls|CPU:/, text)
-    text = tool("report", FIXTURE).out
+    text = tool("report", "--all", FIXTURE).out
     assert_match(/^System calls: 12,.*^Methods that made system calls/m, text)
     assert_match(/^CPU: 3 threads had one/, text)
     refute_match(/^Errors of system calls|^System calls by thread/, text)
@@ -276,7 +276,7 @@ class TestKernel < Minitest::Test
       assert_equal 0, tool("cut", "--since=20ms", "--until=60ms", "-o", path, FIXTURE).status
       assert_fine(File.binread(path))
       assert_equal 0, tool("merge", "-o", path, FIXTURE, FIXTURE).status
-      assert_match(/System calls: 24/, tool("report", path).out)
+      assert_match(/System calls: 24/, tool("report", "--all", path).out)
     end
   end
 

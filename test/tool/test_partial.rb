@@ -215,8 +215,8 @@ class TestPartial < Minitest::Test
 
   def test_report_does_not_say_how_an_unread_trace_ended
     with_file(trace) do |path|
-      refute_includes tool("report", *LITTLE, path).out, "still runs"
-      assert_includes tool("report", path).out, "still runs"
+      refute_includes tool("report", "--all", *LITTLE, path).out, "still runs"
+      assert_includes tool("report", "--all", path).out, "still runs"
       ended = ->(*options) { JSON.parse(tool("report", "--format=json", *options, path).out)["processes"]["rows"][0]["ended"] }
       assert_equal ["not read", "no"], [ended[*LITTLE], ended[]]
     end
@@ -237,20 +237,20 @@ class TestPartial < Minitest::Test
     with_file(trace) do |path|
       File.binwrite("#{path}.short", File.binread(path)[0...-20])
       assert_match(/\Apartial: \S+short: only a part was read, \d+ bytes of \d+ .*: the file is truncated: it ends after 12 bytes of a record of 32/,
-                   tool("report", "#{path}.short").out)
+                   tool("report", "--all", "#{path}.short").out)
       packed = Zlib.gzip(File.binread(path))
       File.binwrite("#{path}.gz", packed[0...-40])
       assert_match(/\Apartial: \S+gz: only a part was read, #{packed.bytesize - 40} bytes of #{packed.bytesize - 40} .*: the compressed data are damaged/,
-                   tool("report", "#{path}.gz").out)
-      assert_match(/\Apartial: \S+none: nothing of it was read: cannot be opened: No such file/, tool("report", path, "#{path}.none").out)
-      assert_match(/\Apartial: standard input: only a part was read, \d+ bytes, up to/, tool("report", *LITTLE, "-", stdin: File.binread(path)).out)
+                   tool("report", "--all", "#{path}.gz").out)
+      assert_match(/\Apartial: \S+none: nothing of it was read: cannot be opened: No such file/, tool("report", "--all", path, "#{path}.none").out)
+      assert_match(/\Apartial: standard input: only a part was read, \d+ bytes, up to/, tool("report", "--all", *LITTLE, "-", stdin: File.binread(path)).out)
     end
   end
 
   def test_damaged_records
     bytes = FxtBuilder.simple { |b| b.exit("GuardType(Fixnum)", FRAME, ts: 1); b.event(:instant, 77, "x", ts: 2) }.bytes
     with_file(bytes) do |path|
-      result = tool("report", path)
+      result = tool("report", "--all", path)
       assert_equal 1, result.status
       assert_match(/\Apartial: \S+: 1 fault in its records, whose contents may be missing \(vm-trace check lists them\)$/, result.out)
       data = data_of(tool("html", path).out)

@@ -169,12 +169,12 @@ class TestReasons < Minitest::Test
 
   def test_advice_in_a_report_follows_the_exits_by_reason
     with_file(trace.bytes) do |path|
-      text = tool("report", "--advice", path).out
+      text = tool("report", "--all", "--advice", path).out
       assert_match(/^Exits by reason: .*^Advice\n.*^Exits by instruction/m, text)
       assert_match(/^Advice\nGuardType\(\*\)\n  is        exit\n  count     2\n  mostly at A#a \(\/a\.rb:1\), send: 1 of 1\n  means     A value has /, text)
-      markdown = tool("report", "--advice", "--format=markdown", path).out
+      markdown = tool("report", "--all", "--advice", "--format=markdown", path).out
       assert_match(/^## Advice\n\n### `GuardType\(\*\)`$/, markdown.gsub("\n\n\n", "\n\n"))
-      few = tool("report", "--advice", "--top=2", path).out
+      few = tool("report", "--all", "--advice", "--top=2", path).out
       assert_includes few, "\nAdvice for 3 of 6 reasons\n"
     end
   end

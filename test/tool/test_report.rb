@@ -8,14 +8,14 @@ class TestReport < Minitest::Test
   include ToolHelper
 
   def report(bytes, *options)
-    with_file(bytes) { |path| return tool("report", *options, path) }
+    with_file(bytes) { |path| return tool("report", "--all", *options, path) }
   end
 
   # Several files, in the order given.
   def report_of_files(*contents, options: [], names: contents.each_index.map { |i| "#{i}.fxt" })
     Dir.mktmpdir do |dir|
       names.zip(contents) { |name, bytes| File.binwrite(File.join(dir, name), bytes.is_a?(FxtBuilder) ? bytes.bytes : bytes) }
-      return Dir.chdir(dir) { tool("report", *options, *names) }
+      return Dir.chdir(dir) { tool("report", "--all", *options, *names) }
     end
   end
 
@@ -863,7 +863,7 @@ class TestReport < Minitest::Test
       head = FxtBuilder.simple { |b| b.string(100, "side_exit"); b.string(101, "0"); b.string(102, "frame") }
       File.open(path, "wb") { |f| f << head.bytes; 1000.times { f << events.bytes } }
       # 32 MB of trace with 60 MB of address space, which includes the program and its libraries.
-      out = IO.popen(["bash", "-c", 'ulimit -v 60000; exec "$0" report "$1"', TOOL, path], &:read)
+      out = IO.popen(["bash", "-c", 'ulimit -v 60000; exec "$0" report --all "$1"', TOOL, path], &:read)
       assert_equal 0, $?.exitstatus
       assert_match(/^Exits by reason: 1,000,000$/, out)
     end
@@ -884,7 +884,7 @@ class TestReport < Minitest::Test
 
   def wide_report(columns, *arguments)
     with_file(wide_trace) do |path|
-      out, = Open3.capture2({ "COLUMNS" => columns }, TOOL, "report", *arguments, path)
+      out, = Open3.capture2({ "COLUMNS" => columns }, TOOL, "report", "--all", *arguments, path)
       return out.force_encoding("UTF-8").lines(chomp: true).reject { |line| line.start_with?(path) }
     end
   end
@@ -914,7 +914,7 @@ class TestReport < Minitest::Test
     trace = FxtBuilder.simple { |b| %w[one two].each_with_index { |name, i| exit_event(b, name, ts: i) } }
     with_file(trace.bytes) do |path|
       heads = [200, 45].map do |columns|
-        out, = Open3.capture2({ "COLUMNS" => columns.to_s }, TOOL, "report", path)
+        out, = Open3.capture2({ "COLUMNS" => columns.to_s }, TOOL, "report", "--all", path)
         out[/^Exits by reason.*\n(.*)/, 1].split
       end
       assert_equal [true, false], heads.map { |head| head.include?("kind") }, heads
@@ -926,7 +926,7 @@ class TestReport < Minitest::Test
     trace = FxtBuilder.simple { |b| ["短い理由" * 12, "short"].each_with_index { |name, i| exit_event(b, name, ts: i) } }
     (60..80).each do |columns|
       with_file(trace.bytes) do |path|
-        out, = Open3.capture2({ "COLUMNS" => columns.to_s }, TOOL, "report", "--table=worst", path)
+        out, = Open3.capture2({ "COLUMNS" => columns.to_s }, TOOL, "report", "--all", "--table=worst", path)
         starts = out.force_encoding("UTF-8").lines.grep(/A#a/).map { |line| columns_of(line[0, line.index("A#a")]) }
         assert_equal 1, starts.uniq.size, out
       end
@@ -1003,9 +1003,9 @@ class TestReport < Minitest::Test
   def test_one_table_in_other_formats
     with_file(OurTrace.new.build) do |path|
       assert_equal %w[totals], JSON.parse(tool("report", "-fjson", "-Ttotals", path).out).keys
-      assert_match(/\A#{path}\n\nTotals\n +exits +exits_recorded /, tool("report", "-Ttotals", path).out, "also one that is for programs")
-      assert_match(/^## Exits by reason: 3\n/, tool("report", "-fmarkdown", "-Texits_by_reason", path).out)
-      wrong = tool("report", "-Ttotal", path)
+      assert_match(/\A#{path}\n\nTotals\n +exits +exits_recorded /, tool("report", "--all", "-Ttotals", path).out, "also one that is for programs")
+      assert_match(/^## Exits by reason: 3\n/, tool("report", "--all", "-fmarkdown", "-Texits_by_reason", path).out)
+      wrong = tool("report", "--all", "-Ttotal", path)
       assert_match(/\Avm-trace: there is no table total here; there are: settings .* totals exits_by_reason /, wrong.err)
       assert_equal ["", 2], [wrong.out, wrong.status]
     end
@@ -1025,7 +1025,7 @@ class TestReport < Minitest::Test
   def on_terminal(environment)
     with_file(OurTrace.new.build) do |path|
       Terminal.open do |terminal|
-        pid = Process.spawn(environment, TOOL, "report", path, out: terminal.side, err: File::NULL)
+        pid = Process.spawn(environment, TOOL, "report", "--all", path, out: terminal.side, err: File::NULL)
         return terminal.wait(pid).first
       end
     end

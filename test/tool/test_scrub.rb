@@ -30,7 +30,7 @@ class TestScrub < Minitest::Test
       result, bytes = scrub(File.binread(file), "--keep-paths", "--keep-command")
       assert_includes [0, 1], result.status, "#{file}: #{result.err}"
       assert_equal dump(File.binread(file)), dump(bytes), file
-      report = ->(path) { tool("report", path).out.lines.drop(1).grep_v(/^  file |Contents|\/(trace|processes)\.fxt /) }
+      report = ->(path) { tool("report", "--all", path).out.lines.drop(1).grep_v(/^  file |Contents|\/(trace|processes)\.fxt /) }
       with_file(bytes) { |path| assert_equal report[file], report[path], file }
     end
   end

@@ -23,7 +23,7 @@ class TestSeen < Minitest::Test
 
   def report(bytes, *options)
     with_file(bytes) do |path|
-      result = tool("report", *options, path)
+      result = tool("report", "--all", *options, path)
       assert_equal 0, result.status, result.err
       return result.out
     end

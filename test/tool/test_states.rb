@@ -11,7 +11,7 @@ class TestStates < Minitest::Test
   A, B = "Foo#a (/app/foo.rb:3)", "Foo#b (/app/foo.rb:9)"
 
   def report(bytes, *options)
-    with_file(bytes) { |path| return tool("report", *options, path) }
+    with_file(bytes) { |path| return tool("report", "--all", *options, path) }
   end
 
   def json(bytes, *options) = JSON.parse(report(bytes, "--format=json", *options).out)

@@ -21,17 +21,17 @@ class TestThreads < Minitest::Test
 
   def test_a_pool_of_threads_is_one_row
     with_file(pool) do |path|
-      text = tool("report", path).out
+      text = tool("report", "--all", path).out
       states = text[/^Where the time of 6 threads went.*?\n\n/m]
       assert_equal ["puma srv tp N (3 threads)", "Thread app.rb:3", "Thread app.rb:12", "worker-1"].sort,
                    states.lines.drop(2).map { |line| line[/(?:puma|Thread|worker).*/] }.compact.sort
       # Each lives 8 ms and waits 2; the three are blocked for 1, 2 and 3 ms.
       assert_match(/^ +24\.00 ms +6\.00 ms +25\.0% +6\.00 ms +25\.0% .* puma srv tp N \(3 threads\)$/, states)
-      each = tool("report", "--each-thread", path).out
+      each = tool("report", "--all", "--each-thread", path).out
       assert_equal %w[001 002 010], each[/^Where the time of 6.*?\n\n/m].scan(/puma srv tp (\d+)$/).flatten.sort
       json = JSON.parse(tool("report", "--format=json", path).out)["thread_states"]["rows"]
       assert_equal 6, json.size
-      top = tool("report", "--top=2", path).out[/^Where the time of 6.*?\n\n/m]
+      top = tool("report", "--all", "--top=2", path).out[/^Where the time of 6.*?\n\n/m]
       assert_match(/tp N \(3 threads\)$/, top)
       assert_match(/in 2 more$/, top)
     end
@@ -41,7 +41,7 @@ class TestThreads < Minitest::Test
   MS = 1_000_000
 
   def report(bytes, *options)
-    with_file(bytes) { |path| return tool("report", "--top=1000", *options, path) }
+    with_file(bytes) { |path| return tool("report", "--all", "--top=1000", *options, path) }
   end
 
   def json(bytes, *options) = JSON.parse(report(bytes, "--format=json", *options).out)
@@ -151,10 +151,10 @@ class TestThreads < Minitest::Test
         File.join(dir, "#{pid}.fxt").tap { |path| File.binwrite(path, trace.bytes) }
       end
       head = "no callers     34 of 1,205 suspensions of threads: shorter than min (threads:min=0ns records all callers)"
-      assert_includes tool("report", *paths).out.lines(chomp: true), "  #{head}"
+      assert_includes tool("report", "--all", *paths).out.lines(chomp: true), "  #{head}"
       data = JSON.parse(tool("report", "--format=json", *paths).out)
       assert_equal [[42, 1200, 34], [43, 5, 0]], rows(data, "suspensions", "pid", "suspensions", "without_callers")
-      refute_match(/no callers/, tool("report", *paths.drop(1)).out)
+      refute_match(/no callers/, tool("report", "--all", *paths.drop(1)).out)
       refute_includes JSON.parse(tool("report", "--format=json", paths.last).out).keys, "suspensions"
     end
   end

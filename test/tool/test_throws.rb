@@ -37,7 +37,7 @@ class TestThrows < Minitest::Test
     end
     with_file(bytes) { |path| assert_equal 0, tool("check", path).status, tool("check", path).err }
     assert_equal [[BLOCK, CALLER, 1, 10_000_000], [BLOCK, METHOD, 3, 6_000_000]], pairs(bytes)
-    out = with_file(bytes) { |path| tool("report", path).out }
+    out = with_file(bytes) { |path| tool("report", "--all", path).out }
     assert_match(/^Jumps out of blocks: 4, two exits each$/, out)
     assert_match(/10\.00 ms +1 +25\.0% +block in Foo#a \(\/app\/foo\.rb:4\) +Foo#b \(\/app\/foo\.rb:9\)/, out)
   end
@@ -66,7 +66,7 @@ class TestThrows < Minitest::Test
   def test_a_trace_without_pairs_has_no_table
     bytes = trace { |t| t.exits(:main, "GuardType(Fixnum)", METHOD, 10) }
     assert_empty pairs(bytes)
-    refute_match(/Jumps/, with_file(bytes) { |path| tool("report", path).out })
+    refute_match(/Jumps/, with_file(bytes) { |path| tool("report", "--all", path).out })
   end
 
   # What the recorder never writes.

@@ -109,13 +109,13 @@ class TestTimeSamples < Minitest::Test
 
   def test_cpu_time
     bytes = self.class.trace(clock: "cpu").build
-    assert_match(/: 54\.0 ms of CPU time, /, with_file(bytes) { |path| tool("report", path).out })
+    assert_match(/: 54\.0 ms of CPU time, /, with_file(bytes) { |path| tool("report", "--all", path).out })
   end
 
   def test_a_trace_without_samples_says_so
     with_file(ThreadsTrace.new.build) do |path|
       assert_match(/^  samples +none: --vm-trace=samples records them$/, tool("report", "--samples", path).out)
-      refute_match(/Samples/, tool("report", path).out)
+      refute_match(/Samples/, tool("report", "--all", path).out)
     end
   end
 

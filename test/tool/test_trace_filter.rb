@@ -25,7 +25,7 @@ class TestTraceFilter < Minitest::Test
     end
   end
 
-  def report(*options) = said("report", *options)
+  def report(*options) = said("report", "--all", *options)
 
   def test_what_matches_is_fine
     %w[--thread=statistics --thread=77 --thread=stat* --method=Foo#sign --method=*each* --reason=GuardType
@@ -94,7 +94,7 @@ class TestTraceFilter < Minitest::Test
   end
 
   def line_of(title, *options)
-    with_file(trace) { |path| return tool("report", *options, path).out[/^  #{title} +(.*)$/, 1] }
+    with_file(trace) { |path| return tool("report", "--all", *options, path).out[/^  #{title} +(.*)$/, 1] }
   end
 
   # What a filter leaves out is recorded all the same.

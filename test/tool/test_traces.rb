@@ -24,19 +24,23 @@ class TestTraces < Minitest::Test
   def test_reports
     Traces.all.each do |name|
       options = { calls: %w[--calls], kernel: %w[--syscalls --sched] }.fetch(name, [])
-      assert_kept("#{name}.report.txt", "report", *options, "#{name}.fxt")
+      assert_kept("#{name}.report.txt", "report", "--all", *options, "#{name}.fxt")
     end
+  end
+
+  def test_first_screens
+    Traces.all.each { |name| assert_kept("#{name}.first.txt", "report", "#{name}.fxt") }
   end
 
   def test_report_in_every_format
     FORMATS.each do |format, suffix|
-      assert_kept("exits.report.#{suffix}", "report", "--format=#{format}", "exits.fxt")
-      assert_kept("gvl.report.#{suffix}", "report", "--format=#{format}", "gvl.fxt")
-      assert_kept("states.report.#{suffix}", "report", "--format=#{format}", "states.fxt")
-      assert_kept("allocations.report.#{suffix}", "report", "--format=#{format}", "allocations.fxt")
+      assert_kept("exits.report.#{suffix}", "report", "--all", "--format=#{format}", "exits.fxt")
+      assert_kept("gvl.report.#{suffix}", "report", "--all", "--format=#{format}", "gvl.fxt")
+      assert_kept("states.report.#{suffix}", "report", "--all", "--format=#{format}", "states.fxt")
+      assert_kept("allocations.report.#{suffix}", "report", "--all", "--format=#{format}", "allocations.fxt")
       assert_kept("calls.report.#{suffix}", "report", "--calls", "--format=#{format}", "calls.fxt")
       assert_kept("kernel.report.#{suffix}", "report", "--syscalls", "--sched", "--format=#{format}", "kernel.fxt")
-      assert_kept("processes.top-2.report.#{suffix}", "report", "--format=#{format}", "--top=2", "processes.fxt")
+      assert_kept("processes.top-2.report.#{suffix}", "report", "--all", "--format=#{format}", "--top=2", "processes.fxt")
     end
   end
 

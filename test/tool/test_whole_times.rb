@@ -22,7 +22,7 @@ class TestWholeTimes < Minitest::Test
   end
 
   def data(*options) = with_file(trace) { |path| JSON.parse(tool("report", "--format=json", *options, path).out) }
-  def text(*options) = with_file(trace) { |path| tool("report", *options, path).out }
+  def text(*options) = with_file(trace) { |path| tool("report", "--all", *options, path).out }
 
   def test_parts_of_all_streams_add_up_to_the_same
     data = data()
@@ -59,7 +59,7 @@ class TestWholeTimes < Minitest::Test
   # What is hardly anything needs no column.
   def test_nothing_unseen_is_not_shown
     whole = ThreadsTrace.new(ends: 100) { |t| t.runs(:main, 0.1) }.build
-    with_file(whole) { |path| refute_match(/not seen/, tool("report", path).out) }
+    with_file(whole) { |path| refute_match(/not seen/, tool("report", "--all", path).out) }
   end
 
   def test_a_window_cuts_the_whole

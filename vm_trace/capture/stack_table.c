@@ -281,7 +281,7 @@ find_node(struct rb_vm_trace_stacks *stacks, uint32_t parent, uint32_t label)
      */
     const struct vm_trace_node *below = &stacks->nodes[parent];
     bool same = below->label == label;
-    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): without nodes stacks_init had failed */
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): without nodes rb_vm_trace_stacks_init failed */
     stacks->nodes[id] = (struct vm_trace_node){
         .parent = parent, .label = label,
         .depth = below->depth + 1,

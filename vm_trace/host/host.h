@@ -47,7 +47,7 @@ struct vm_trace_frame {
 };
 
 /*
- * Identifies a Ruby thread or fiber in a trace (rb_vm_trace_host_thread, host_fiber): its id, and an
+ * Identifies a Ruby thread or fiber in a trace (rb_vm_trace_host_thread, _host_fiber): its id, and an
  * id of its current name.
  */
 #define HOST_SYNTHETIC_THREADS (UINT32_C(1) << 30) /* no system gives its threads such ids */
@@ -185,7 +185,7 @@ struct vm_trace_thread_id rb_vm_trace_host_thread(struct rb_execution_context_st
 void rb_vm_trace_host_each_thread(void (*function)(struct rb_execution_context_struct *ec, uint32_t tid, void *data),
                                   void *data);
 
-/* Its name (that of the tracer where there is no `ec`); as for host_label. */
+/* Its name (that of the tracer where there is no `ec`); as for rb_vm_trace_host_label. */
 size_t rb_vm_trace_host_thread_name(struct rb_execution_context_struct *ec, char *buffer, size_t capacity);
 
 /*
@@ -204,7 +204,7 @@ bool rb_vm_trace_host_has_gvl_p(struct rb_execution_context_struct *ec);
  */
 struct vm_trace_thread_id rb_vm_trace_host_fiber(struct rb_execution_context_struct *ec);
 
-/* Its name; as for host_label. */
+/* Its name; as for rb_vm_trace_host_label. */
 size_t rb_vm_trace_host_fiber_name(struct rb_execution_context_struct *ec, char *buffer, size_t capacity);
 
 /*
@@ -217,7 +217,7 @@ size_t rb_vm_trace_host_ractor_offset(void);
 /*
  * Name of the class of an object: "String", "#<Class(String)>" for an unnamed subclass, "(array)" for
  * the type of an object that Ruby code never sees. Only the object's class and flags need to be set.
- * Buffer and result as for host_label.
+ * Buffer and result as for rb_vm_trace_host_label.
  */
 size_t rb_vm_trace_host_class_name(uintptr_t object, char *buffer, size_t capacity);
 
@@ -293,7 +293,7 @@ uint64_t rb_vm_trace_host_seen(struct rb_execution_context_struct *ec, uintptr_t
  * Name of the class of a value that is seen, as the reasons of exits name classes: "String",
  * "#<Class:Foo>" for the singleton class of Foo, "#<Class:#<Foo>>" for that of an object,
  * "#<Class(String)>" for a subclass without a name. "Integer (bignum)", "Float (heap)" and "Symbol
- * (dynamic)" are what is no immediate value. As for host_label.
+ * (dynamic)" are what is no immediate value. As for rb_vm_trace_host_label.
  */
 size_t rb_vm_trace_host_value_name(uintptr_t value, char *buffer, size_t capacity);
 
@@ -309,7 +309,7 @@ bool rb_vm_trace_host_class_named_p(uintptr_t klass);
 
 /*
  * Name of the instance variable of an object that the instruction at `pc` accesses; 0: it is not
- * known. As for host_label.
+ * known. As for rb_vm_trace_host_label.
  */
 size_t rb_vm_trace_host_ivar_name(uintptr_t pc, uintptr_t object, char *buffer, size_t capacity);
 
@@ -321,7 +321,7 @@ bool rb_vm_trace_host_insn_repeated_p(const struct rb_iseq_struct *iseq, uintptr
 
 /*
  * Name of the method that the instruction at `pc` calls, or of the instance variable that it reads or
- * writes; 0: its own name says that, as that of `opt_plus` does. As for host_label.
+ * writes; 0: its own name says that, as that of `opt_plus` does. As for rb_vm_trace_host_label.
  */
 size_t rb_vm_trace_host_operand_name(uintptr_t pc, char *buffer, size_t capacity);
 

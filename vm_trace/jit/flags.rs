@@ -1,4 +1,4 @@
-//! Flags, and what they have traced from the start. vm_trace/flags.c has their names and what they
+//! Flags, and what they have traced from the start. vm_trace/session/flags.c has their names and what they
 //! take.
 
 use std::ffi::{CStr, CString};

@@ -10,11 +10,12 @@
 #include <string.h>
 
 /*
- * `default` may cost a web application at most 2 % (doc/guide/tracing.md). `full` has all streams, so
- * a new stream needs no change here.
+ * `default` may cost a web application at most 2 % (doc/guide/tracing.md). `profile` is what the first screen of
+ * `vm-trace report` makes use of. `full` has all streams, so a new stream needs no change here.
  */
 const struct vm_trace_preset rb_vm_trace_presets[] = {
     { "default", "exits:rate=97,markers,threads,gc" },
+    { "profile", "default,samples:1ms,states,allocations" },
     { "full", NULL },
     { NULL, NULL }
 };

@@ -84,7 +84,7 @@ struct rb_vm_trace_chunk_file {
     ino_t inode;           /* its number: see file_trouble in chunk_file.c */
     uint64_t size;         /* bytes, a multiple of the page's */
     int fd;                /* -1: no file */
-    int error;             /* errno of the failure that stopped it, or SINK_..., or 0 */
+    int error;             /* errno of the failure that stopped it, or CHUNK_FILE_..., or 0 */
     int reason;            /* the last such, which stays */
     int trim_error;        /* errno where padding could not be cut off, or 0 */
     bool keep_newest;      /* at the limit, use the oldest chunk again */

@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Bytes that rb_vm_trace_claim_beside adds to a path at most, with the final 0. */
+/* Bytes that rb_vm_trace_claim_name adds to a path at most, with the final 0. */
 #define CLAIM_SUFFIX_BYTES 32
 /* Names that are tried: PATH, PATH.PID, PATH.PID.2, and so on. */
 #define CLAIM_NAMES 100

@@ -285,7 +285,7 @@ writer_last_thread(const struct rb_vm_trace_writer *writer, uint32_t tid, uint64
 
 /*
  * Index of a thread in the current chunk, or 0 when it has none under that name yet; then
- * writer_name_thread gives it one. `name_id` distinguishes the names of a thread.
+ * rb_vm_trace_writer_name_thread gives it one. `name_id` distinguishes the names of a thread.
  */
 static inline unsigned
 writer_thread(struct rb_vm_trace_writer *writer, uint32_t tid, uint64_t name_id)

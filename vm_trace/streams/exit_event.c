@@ -83,7 +83,7 @@ write_exit(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct
         numbers = event.words + SEEN_WORDS;
         if (!rb_vm_trace_seen_write(&event, &exits_of(ractor)->seen, &exit->seen_text)) return false;
     }
-    if (lost) { /* the last one, for rb_vm_trace_fill_lost */
+    if (lost) { /* the last argument; states.c fills it in */
         if (!event_uint64_rarely(&event, KNOWN(LOST_NS), 0)) return false;
     }
     struct vm_trace_sample sample;

@@ -14,8 +14,23 @@ struct stack {
     uint32_t capacity;
 };
 
+/* A process whose file keeps its newest events. */
+struct ring {
+    uint32_t process; /* the key */
+    bool begun;
+    bool older;       /* what comes now is the older part */
+    int64_t first_ns; /* of switches and begins, in the order of the file */
+    uint64_t chunk;   /* that the last one was in */
+};
+
+enum { RINGS_MAX = 64 * 1024 };
+
 struct duration_pairs {
     struct duration_pair_visitor visitor;
+    struct thread_states *states;
+    struct sched_threads sched_threads;
+    struct row_table rings; /* of struct ring */
+    uint64_t chunk_offset;
     struct map stack_of_row;
     struct stack *stacks;
     uint32_t stack_count;
@@ -26,10 +41,12 @@ struct duration_pairs {
 };
 
 struct duration_pairs *
-duration_pairs_new(const struct duration_pair_visitor *visitor)
+duration_pairs_new(const struct duration_pair_visitor *visitor, struct thread_states *states)
 {
     struct duration_pairs *pairs = xcalloc(1, sizeof *pairs);
     pairs->visitor = *visitor;
+    pairs->states = states;
+    row_table_init(&pairs->rings, sizeof(struct ring), 1, RINGS_MAX);
     pairs->window = xrealloc(NULL, PAIRS_WINDOW, sizeof *pairs->window);
     return pairs;
 }
@@ -40,6 +57,8 @@ duration_pairs_free(struct duration_pairs *pairs)
     if (pairs == NULL) return;
     for (uint32_t i = 0; i < pairs->stack_count; i++) free(pairs->stacks[i].open);
     free(pairs->stacks);
+    sched_threads_free(&pairs->sched_threads);
+    row_table_free(&pairs->rings);
     map_free(&pairs->stack_of_row);
     free(pairs->window);
     free(pairs);
@@ -64,9 +83,11 @@ begin(struct duration_pairs *pairs, struct stack *stack, const struct duration_e
     make_room(stack->open, stack->depth, stack->capacity);
     bool outermost = true;
     for (uint32_t i = 0; i < stack->depth && outermost; i++) outermost = stack->open[i].category != edge->category;
-    stack->open[stack->depth] = *edge;
-    stack->open[stack->depth++].outermost = outermost;
-    if (pairs->visitor.begun) pairs->visitor.begun(pairs->visitor.context, &stack->open[stack->depth - 1]);
+    struct duration_edge *begun = &stack->open[stack->depth++];
+    *begun = *edge;
+    begun->outermost = outermost;
+    if (outermost && edge->category == STRING_GC) thread_states_gc(pairs->states, edge, true);
+    if (pairs->visitor.begun) pairs->visitor.begun(pairs->visitor.context, begun);
 }
 
 /* Pairs the first `count` edges of the window, and moves the others to its start. */
@@ -78,7 +99,7 @@ pair(struct duration_pairs *pairs, size_t count)
         const struct duration_edge *edge = &pairs->window[i];
         struct stack *stack = &pairs->stacks[edge->thread];
         if (edge->sched != SCHED_NONE) {
-            if (pairs->visitor.sched) pairs->visitor.sched(pairs->visitor.context, edge);
+            thread_states_sched(pairs->states, edge);
             continue;
         }
         if (!edge->end) {
@@ -86,6 +107,8 @@ pair(struct duration_pairs *pairs, size_t count)
             continue;
         }
         const struct duration_edge *opened = stack->depth > 0 ? &stack->open[--stack->depth] : NULL;
+        if (opened != NULL && opened->outermost && opened->category == STRING_GC)
+            thread_states_gc(pairs->states, edge, false);
         pairs->visitor.pair(pairs->visitor.context, opened, edge);
     }
     pairs->in_window -= count;
@@ -145,10 +168,58 @@ add(struct duration_pairs *pairs, struct duration_edge edge)
     pairs->window[pairs->in_window++] = edge;
 }
 
-void
-duration_pairs_add(struct duration_pairs *pairs, struct pool *pool, const struct fxt_event *event, uint32_t row,
-                   bool wanted)
+static void
+finish(struct duration_pairs *pairs)
 {
+    pair(pairs, pairs->in_window);
+    for (uint32_t i = 0; i < pairs->stack_count; i++) {
+        struct stack *stack = &pairs->stacks[i];
+        while (stack->depth > 0) pairs->visitor.pair(pairs->visitor.context, &stack->open[--stack->depth], NULL);
+    }
+}
+
+/* Finishes what is before this chunk. */
+static void
+finish_newer(struct duration_pairs *pairs)
+{
+    struct duration_edge *older = xrealloc(NULL, PAIRS_WINDOW, sizeof *older);
+    size_t count = 0, kept = 0;
+    for (size_t i = 0; i < pairs->in_window; i++) {
+        if (pairs->window[i].offset >= pairs->chunk_offset) older[count++] = pairs->window[i];
+        else pairs->window[kept++] = pairs->window[i];
+    }
+    pairs->in_window = kept;
+    finish(pairs);
+    memcpy(pairs->window, older, count * sizeof *older);
+    pairs->in_window = count;
+    free(older);
+}
+
+/* Takes the time of a begin or a switch of a process before it is added; a wake-up and the end of a
+ * blocked duration are written late, and may be older than their chunk. Chunks of a file that keeps its newest
+ * events are used again from the first on, so the oldest records come behind the newest. They are
+ * read as a part of their own: what is open at its end goes on in the newer part, and is cut there. They
+ * begin with a chunk; within one, what a thread did when the trace began is written when that changes. */
+static void
+note_order(struct duration_pairs *pairs, uint32_t process, int64_t ts_ns)
+{
+    struct ring *ring = pairs->rings.count > 0 ? row_table_find(&pairs->rings, &process) : NULL;
+    if (ring == NULL || ring->older) return;
+    bool in_chunk = ring->begun && ring->chunk == pairs->chunk_offset;
+    if (!ring->begun) ring->first_ns = ts_ns;
+    ring->begun = true;
+    ring->chunk = pairs->chunk_offset;
+    if (in_chunk || ts_ns >= ring->first_ns) return;
+    ring->older = true;
+    finish_newer(pairs);
+    thread_states_begin_older(pairs->states, process, ring->first_ns);
+}
+
+void
+duration_pairs_add(struct duration_pairs *pairs, struct pool *pool, const struct fxt_event *event, uint32_t process,
+                   uint32_t row, bool wanted)
+{
+    if (event->type == FXT_EVENT_DURATION_BEGIN) note_order(pairs, process, event->ts_ns);
     struct duration_edge edge = duration_edge_of(pool, event);
     edge.row = row;
     edge.wanted = wanted;
@@ -164,10 +235,37 @@ duration_pairs_add(struct duration_pairs *pairs, struct pool *pool, const struct
     add(pairs, edge);
 }
 
-void
-duration_pairs_add_sched(struct duration_pairs *pairs, const struct duration_edge *edge)
+bool
+duration_pairs_sched(struct duration_pairs *pairs, const struct fxt_sched *sched)
 {
-    add(pairs, *edge);
+    struct sched_change_of changes[SCHED_CHANGES_MAX];
+    unsigned count = sched_changes(&pairs->sched_threads, sched, changes);
+    for (unsigned i = 0; i < count; i++) {
+        struct duration_edge edge = {.ts_ns = sched->ts_ns, .offset = sched->offset, .sched = changes[i].change};
+        edge.cpu = sched->cpu;
+        if (!pairs->visitor.change(pairs->visitor.context, sched, &changes[i], &edge)) continue;
+        if (edge.sched != SCHED_WOKEN) note_order(pairs, edge.process, sched->ts_ns);
+        add(pairs, edge);
+    }
+    return count > 0;
+}
+
+void
+duration_pairs_object(struct duration_pairs *pairs, const struct fxt_object *object)
+{
+    if (object->type == FXT_OBJECT_THREAD) sched_changes_name(&pairs->sched_threads, object);
+}
+
+void
+duration_pairs_chunk(struct duration_pairs *pairs, uint64_t offset)
+{
+    pairs->chunk_offset = offset;
+}
+
+void
+duration_pairs_keeps_newest(struct duration_pairs *pairs, uint32_t process)
+{
+    row_table_get(&pairs->rings, &process);
 }
 
 uint32_t
@@ -181,27 +279,9 @@ duration_pairs_innermost(const struct duration_pairs *pairs, uint32_t thread, ui
 }
 
 void
-duration_pairs_finish(struct duration_pairs *pairs)
+duration_pairs_file_end(struct duration_pairs *pairs, bool stopped)
 {
-    pair(pairs, pairs->in_window);
-    for (uint32_t i = 0; i < pairs->stack_count; i++) {
-        struct stack *stack = &pairs->stacks[i];
-        while (stack->depth > 0) pairs->visitor.pair(pairs->visitor.context, &stack->open[--stack->depth], NULL);
-    }
-}
-
-void
-duration_pairs_begin_older(struct duration_pairs *pairs, uint64_t offset)
-{
-    struct duration_edge *older = xrealloc(NULL, PAIRS_WINDOW, sizeof *older);
-    size_t count = 0, kept = 0;
-    for (size_t i = 0; i < pairs->in_window; i++) {
-        if (pairs->window[i].offset >= offset) older[count++] = pairs->window[i];
-        else pairs->window[kept++] = pairs->window[i];
-    }
-    pairs->in_window = kept;
-    duration_pairs_finish(pairs);
-    memcpy(pairs->window, older, count * sizeof *older);
-    pairs->in_window = count;
-    free(older);
+    pairs->states->stopped = stopped;
+    finish(pairs);
+    thread_states_file_end(pairs->states);
 }

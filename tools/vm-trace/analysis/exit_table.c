@@ -1,4 +1,4 @@
-/* exit_table.c - see exits.h
+/* exit_table.c - see exit_table.h
  *
  * The length of a trace is known only at its end. So bins begin narrow, and are merged in pairs as the
  * trace grows, in all rows at once: the bins of all rows cover the same time.

@@ -224,7 +224,7 @@ static void
 on_sched(void *context, const struct fxt_sched *sched)
 {
     struct page_data *data = context;
-    if (thread_tracks_sched(&data->over_time.tracks, sched) != NO_TRACK) note_time(data, sched->ts_ns, sched->ts_ns);
+    if (thread_tracks_sched(&data->over_time.tracks, sched)) note_time(data, sched->ts_ns, sched->ts_ns);
 }
 
 static void

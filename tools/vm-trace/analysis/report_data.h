@@ -25,9 +25,7 @@
 #include "analysis/kernel_sums.h"
 #include "analysis/profile.h"
 #include "analysis/sample_sums.h"
-#include "analysis/sched_changes.h"
 #include "analysis/seen_table.h"
-#include "analysis/thread_states.h"
 #include "analysis/throws.h"
 #include "analysis/trace_choice.h"
 #include "analysis/trace_host.h"
@@ -90,10 +88,6 @@ struct report_process {
     uint64_t recorded; /* events of exits and fallbacks */
     struct shown_origin origin;
     int64_t first_ns, last_ns; /* of all its events and scheduling records; first_ns > last_ns: there are none */
-    bool keeps_newest;     /* its file may begin with the newer part */
-    bool older;            /* what comes now is the older part */
-    int64_t first_edge_ns; /* of switches and durations, in the order of the file */
-    uint64_t edge_chunk;   /* that the last one was in */
 };
 
 enum { REPORT_PROCESS_KEYS = 3 };
@@ -196,7 +190,6 @@ struct report {
     struct row_table losses;    /* of struct report_loss */
     struct row_table providers; /* of struct report_provider */
     struct row_table threads;   /* of struct report_thread */
-    uint64_t chunk_offset;  /* where the current chunk begins */
     uint32_t last_thread;   /* the native thread of the last event */
     uint32_t last_provider; /* likewise */
 
@@ -217,7 +210,6 @@ struct report {
     struct compilations compilations;
     struct row_table invalidations; /* of struct named_durations */
     struct row_table durations;     /* likewise, for other categories */
-    struct sched_processes sched_processes; /* of the current file */
     struct thread_states states;
     struct row_table preempted; /* of struct report_preempted */
     struct row_table blocked; /* of struct report_blocked */

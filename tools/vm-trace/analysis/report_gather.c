@@ -118,7 +118,6 @@ process_of(struct report *report, uint32_t provider, uint32_t pid)
         process->summary_sites = UINT64_MAX;
         process->first_ns = INT64_MAX;
         process->last_ns = INT64_MIN;
-        process->first_edge_ns = INT64_MIN;
     }
     return (uint32_t)(process - (struct report_process *)report->processes.rows);
 }
@@ -160,7 +159,7 @@ on_object(void *context, const struct fxt_object *object)
     struct report_thread *thread = report_thread(report, thread_of(report, object->provider, object->pid, object->tid));
     thread->name = pool_id(report->pool, object->name);
     thread->wanted = -1;
-    sched_processes_name(&report->sched_processes, object);
+    duration_pairs_object(report->pairs, object);
 }
 
 static void
@@ -170,7 +169,7 @@ on_chunk(void *context, uint32_t id, struct fxt_string name, uint64_t offset)
     const uint32_t key[3] = {report->file_count - 1, id, pool_id(report->pool, name)};
     struct report_provider *provider = row_table_get(&report->providers, key);
     recording_tracer(&report->recording, id, name);
-    report->chunk_offset = offset;
+    duration_pairs_chunk(report->pairs, offset);
     if (provider != NULL) provider->chunks++;
 }
 
@@ -371,7 +370,7 @@ add_settings(struct report *report, const struct fxt_event *event, uint32_t numb
              fallback_rate = event_uint(event, STRING_FALLBACK_RATE, 1);
     if (exit_rate > 1 || fallback_rate > 1) process->sampled = true;
     if (fxt_event_arg(event, STRING_SNAPSHOT) != NULL) process->snapshot = true;
-    process->keeps_newest |= event_older_behind(report->pool, event);
+    if (event_older_behind(report->pool, event)) duration_pairs_keeps_newest(report->pairs, process->whole);
     call_nesting_settings(&report->calls.nesting, event);
     process->code = event_code_settings(event);
     time_samples_settings(&report->samples.all, event);
@@ -513,12 +512,10 @@ add_duration(struct report *report, uint32_t category, uint32_t name, uint64_t n
     else report->uncounted++;
 }
 
-/* Where the process's records end in this file: those of the older part, where the newer one begins. */
 static int64_t
 process_last_ns(void *context, uint32_t whole)
 {
-    const struct report_process *process = report_process(context, report_piece(context, whole));
-    return process->older ? process->first_edge_ns : process->last_ns;
+    return report_process(context, report_piece(context, whole))->last_ns;
 }
 
 static int64_t
@@ -569,7 +566,7 @@ add_blocked_stack(struct report *report, const struct duration_edge *begin, cons
 static void
 add_blocked(struct report *report, const struct duration_edge *begin, const struct duration_edge *end)
 {
-    int64_t last_ns = process_last_ns(report, report_thread(report, begin->row)->process);
+    int64_t last_ns = thread_states_last_ns(&report->states, report_thread(report, begin->row)->process);
     struct interval time = thread_states_blocked(&report->states, begin, end, last_ns);
     uint64_t ns = thread_states_within(&report->states, time.from_ns, time.to_ns);
     if (!begin->wanted || !begin->outermost || (ns == 0 && !time_wanted(report, begin->ts_ns))) return;
@@ -634,24 +631,9 @@ static void
 add_gc(struct report *report, const struct duration_edge *begin, const struct duration_edge *end, bool wanted)
 {
     const struct interval time = {begin->ts_ns, end->ts_ns};
-    if (begin->outermost) thread_states_gc(&report->states, end, false);
     if (begin->outermost) add_time(report, begin->row, time, ENDPOINT_GC);
     uint32_t process = report_thread(report, begin->row)->process;
     gc_pauses_add(&report->gc, process, report_piece(report, process), begin, end, wanted);
-}
-
-static void
-on_begun(void *context, const struct duration_edge *begin)
-{
-    struct report *report = context;
-    if (begin->category == STRING_GC && begin->outermost) thread_states_gc(&report->states, begin, true);
-}
-
-static void
-on_sched_edge(void *context, const struct duration_edge *edge)
-{
-    struct report *report = context;
-    thread_states_sched(&report->states, edge);
 }
 
 static void
@@ -781,48 +763,28 @@ is_edge(const struct fxt_event *event)
            (event->type == FXT_EVENT_DURATION_COMPLETE && state);
 }
 
-/* Takes the time of a begin or a switch of a process before it is added; a wake-up and the end of a
- * blocked duration are written late, and may be older than their chunk. Chunks of a file that keeps its newest
- * events are used again from the first on, so the oldest records come behind the newest. They are
- * read as a part of their own: what is open at its end goes on in the newer part, and is cut there. They
- * begin with a chunk; within one, what a thread did when the trace began is written when that changes. */
-static void
-note_edge_time(struct report *report, uint32_t number, int64_t ts_ns)
+static bool
+on_change(void *context, const struct fxt_sched *sched, const struct sched_change_of *change,
+          struct duration_edge *edge)
 {
-    struct report_process *process = report_process(report, number);
-    if (!process->keeps_newest || process->older) return;
-    bool first = process->first_edge_ns == INT64_MIN, in_chunk = !first && process->edge_chunk == report->chunk_offset;
-    if (first) process->first_edge_ns = ts_ns;
-    process->edge_chunk = report->chunk_offset;
-    if (in_chunk || ts_ns >= process->first_edge_ns) return;
-    duration_pairs_begin_older(report->pairs, report->chunk_offset);
-    thread_states_begin_older(&report->states, process->whole);
-    report_process(report, number)->older = true;
+    struct report *report = context;
+    note_time(report, sched->ts_ns);
+    edge->row = thread_of(report, sched->provider, change->pid, change->tid);
+    edge->process = report_thread(report, edge->row)->process;
+    note_process_time(report_process(report, report_piece(report, edge->process)), sched->ts_ns);
+    note_thread_time(report_thread(report, edge->row), sched->ts_ns, sched->ts_ns, sched->ts_ns);
+    if (report_thread_wanted(report, edge->row) && time_wanted(report, sched->ts_ns)) {
+        if (sched->ts_ns < report->first_ns) report->first_ns = sched->ts_ns;
+        if (sched->ts_ns > report->last_ns) report->last_ns = sched->ts_ns;
+    }
+    return !report->exits_only;
 }
 
 static void
 on_sched(void *context, const struct fxt_sched *sched)
 {
     struct report *report = context;
-    struct sched_change_of changes[SCHED_CHANGES_MAX];
-    unsigned count = sched_changes(&report->sched_processes, sched, changes);
-    if (count == 0) return;
-    note_time(report, sched->ts_ns);
-    for (unsigned i = 0; i < count; i++) {
-        uint32_t row = thread_of(report, sched->provider, changes[i].pid, changes[i].tid);
-        uint32_t whole = report_thread(report, row)->process, process = report_piece(report, whole);
-        note_process_time(report_process(report, process), sched->ts_ns);
-        note_thread_time(report_thread(report, row), sched->ts_ns, sched->ts_ns, sched->ts_ns);
-        struct duration_edge edge = {
-            .ts_ns = sched->ts_ns, .offset = sched->offset, .row = row, .sched = changes[i].change};
-        edge.process = whole;
-        edge.cpu = sched->cpu;
-        if (edge.sched != SCHED_WOKEN) note_edge_time(report, process, sched->ts_ns);
-        if (!report->exits_only) duration_pairs_add_sched(report->pairs, &edge);
-        if (!report_thread_wanted(report, row) || !time_wanted(report, sched->ts_ns)) continue;
-        if (sched->ts_ns < report->first_ns) report->first_ns = sched->ts_ns;
-        if (sched->ts_ns > report->last_ns) report->last_ns = sched->ts_ns;
-    }
+    duration_pairs_sched(report->pairs, sched);
 }
 
 static void
@@ -858,10 +820,8 @@ on_event(void *context, const struct fxt_event *event)
     report->recorded[REPORT_CALLS] |= call;
     report->recorded[REPORT_SYSCALLS] |= syscall;
     /* All threads: any may hold the GVL. It counts if it is wanted and begins in time. */
-    if (is_edge(event) && !report->exits_only) {
-        if (event->type == FXT_EVENT_DURATION_BEGIN) note_edge_time(report, process, event->ts_ns);
-        duration_pairs_add(report->pairs, report->pool, event, native, wanted);
-    }
+    if (is_edge(event) && !report->exits_only)
+        duration_pairs_add(report->pairs, report->pool, event, whole, native, wanted);
     if (!wanted) return;
     if (call) add_call(report, event, native, whole); /* counts as far as it lies in the window */
     if (syscall) add_syscall(report, event, native, whole);
@@ -1044,7 +1004,6 @@ report_free(struct report *report)
     calls_free(&report->calls);
     kernel_sums_free(&report->kernel);
     free_samples(&report->samples);
-    sched_processes_free(&report->sched_processes);
     recording_free(&report->recording);
     compilations_free(&report->compilations);
     version_history_free(&report->history);
@@ -1080,10 +1039,9 @@ read_trace(struct report *report, const char *path, uint64_t max_faults)
     recording_next(&report->recording, path);
     report->traces++;
     report->last_thread = NO_THREAD;
-    struct duration_pair_visitor pair_visitor = {
-        .context = report, .pair = on_pair, .begun = on_begun, .sched = on_sched_edge};
+    struct duration_pair_visitor pair_visitor = {.context = report, .pair = on_pair, .change = on_change};
     if (report->blocked_stacks != NULL) pair_visitor.stack = blocked_stack;
-    report->pairs = duration_pairs_new(&pair_visitor);
+    report->pairs = duration_pairs_new(&pair_visitor, &report->states);
     struct fault_report faults = fault_report_new(path, max_faults);
     struct fxt_visitor visitor = {
         .context = report, .event = on_event, .object = on_object, .sched = on_sched, .blob = on_blob,
@@ -1093,19 +1051,16 @@ read_trace(struct report *report, const char *path, uint64_t max_faults)
     bool read = report->silent ? reader_read(report->reader, path, &visitor) == 0
                                : read_file(report->reader, path, &visitor, &faults);
     if (report->chooses) trace_filter_file_end(&report->choice);
-    report->states.stopped = reader_stopped(report->reader);
-    report->files[report->file_count - 1].stopped |= report->states.stopped;
+    report->files[report->file_count - 1].stopped |= reader_stopped(report->reader);
     if (read) {
         status = fault_report_finish(&faults);
         add_file_counts(&report->files[report->file_count - 1].counts, reader_counts(report->reader));
-        duration_pairs_finish(report->pairs);
     }
-    thread_states_file_end(&report->states);
+    duration_pairs_file_end(report->pairs, reader_stopped(report->reader));
     calls_file_end(&report->calls);
     kernel_sums_file_end(&report->kernel);
     execution_file_end(&report->execution);
     time_samples_file_end(&report->samples.all);
-    sched_processes_free(&report->sched_processes);
     duration_pairs_free(report->pairs);
     compilations_file_end(&report->compilations);
     version_history_file_end(&report->history);

@@ -8,18 +8,18 @@
 #include "analysis/duration_pairs.h"
 #include "analysis/schema_check.h"
 
-struct state_check;
+struct state_check {
+    struct reader *reader;
+    const struct schema_check *schema;
+    struct thread_states states; /* for duration_pairs_new */
+    struct row_table threads;
+};
 
 /* The reader and the schema check must live as long. */
-struct state_check *state_check_new(struct reader *reader, const struct schema_check *schema);
+void state_check_init(struct state_check *check, struct reader *reader, const struct schema_check *schema);
 void state_check_free(struct state_check *check);
-void state_check_object(struct state_check *check, const struct fxt_object *object);
-/* Passes the changes of a scheduling record to the pairs, whose visitor hands them back in order of
- * time to state_check_edge. */
-void state_check_sched(struct state_check *check, struct duration_pairs *pairs, const struct fxt_sched *sched);
-/* Returns the row of a thread, for duration_pairs_add. */
+/* Returns the row of a thread, for duration_pairs.h. */
 uint32_t state_check_row(struct state_check *check, uint32_t pid, uint32_t tid);
-void state_check_edge(struct state_check *check, const struct duration_edge *edge);
 /* Takes a pair of edges with a begin. */
 void state_check_pair(struct state_check *check, const struct duration_edge *begin, const struct duration_edge *end);
 

@@ -7,6 +7,7 @@ thread_states_init(struct thread_states *states, const struct thread_states_visi
     *states = (struct thread_states){.visitor = *visitor, .from_ns = INT64_MIN, .to_ns = INT64_MAX};
     row_table_init(&states->threads, sizeof(struct thread_times), 1, THREAD_STATES_THREADS_MAX);
     row_table_init(&states->cpus, sizeof(struct thread_cpu), 2, THREAD_STATES_CPUS_MAX);
+    row_table_init(&states->older, sizeof(struct older_part), 1, THREAD_STATES_CPUS_MAX);
 }
 
 void
@@ -14,6 +15,7 @@ thread_states_free(struct thread_states *states)
 {
     row_table_free(&states->threads);
     row_table_free(&states->cpus);
+    row_table_free(&states->older);
     row_list_free(&states->current_threads);
     row_list_free(&states->current_cpus);
 }
@@ -71,6 +73,7 @@ thread_of(struct thread_states *states, const struct duration_edge *edge)
     if (states->threads.count > known) {
         thread->out_ns = INT64_MAX;
         thread->woken_ns = thread->latest_ns = thread->counted_ns = INT64_MIN;
+        thread->waker = UINT32_MAX;
     }
     if (!thread->current) row_list_add(&states->current_threads, row_table_number(&states->threads, thread));
     thread->current = true;
@@ -290,7 +293,9 @@ thread_states_sched(struct thread_states *states, const struct duration_edge *ed
       case SCHED_WOKEN:
         if (waits || thread->state == THREAD_RUNNING) return; /* it does not sleep */
         thread->woken_ns = edge->ts_ns;
+        thread->waker = edge->waker;
         start_waiting(states, thread, cpu, edge->ts_ns);
+        thread->waker = UINT32_MAX;
         return;
       case SCHED_YIELDS:
       case SCHED_BLOCKS:
@@ -316,12 +321,18 @@ thread_states_gc(struct thread_states *states, const struct duration_edge *edge,
 }
 
 int64_t
+thread_states_last_ns(struct thread_states *states, uint32_t process)
+{
+    const struct older_part *older = states->older.count > 0 ? row_table_find(&states->older, &process) : NULL;
+    return older != NULL ? older->end_ns : states->visitor.last_ns(states->visitor.context, process);
+}
+
+int64_t
 thread_states_end_ns(struct thread_states *states, uint32_t row, uint32_t process)
 {
-    void *context = states->visitor.context;
-    if (!states->stopped) return states->visitor.last_ns(context, process);
+    if (!states->stopped) return thread_states_last_ns(states, process);
     const struct thread_times *thread = row_table_find(&states->threads, &row);
-    int64_t seen_ns = states->visitor.seen_ns(context, row), ractor_ns = INT64_MIN;
+    int64_t seen_ns = states->visitor.seen_ns(states->visitor.context, row), ractor_ns = INT64_MIN;
     if (thread != NULL && thread->state != THREAD_UNKNOWN) ractor_ns = cpu_at(states, thread->cpu)->last_ns;
     return seen_ns > ractor_ns ? seen_ns : ractor_ns;
 }
@@ -355,7 +366,7 @@ static void
 end_cpu(struct thread_states *states, struct thread_cpu *cpu)
 {
     if (!cpu->begun) return;
-    if (!states->stopped) cpu_advance(states, cpu, states->visitor.last_ns(states->visitor.context, cpu->process));
+    if (!states->stopped) cpu_advance(states, cpu, thread_states_last_ns(states, cpu->process));
     else if (cpu->holder != NO_HOLDER) cpu_advance(states, cpu, end_of(states, thread_at(states, cpu->holder)));
     cpu_release(states, cpu);
     cpu->waiting = 0;
@@ -379,7 +390,7 @@ end_thread(struct thread_states *states, struct thread_times *thread)
 }
 
 void
-thread_states_begin_older(struct thread_states *states, uint32_t process)
+thread_states_begin_older(struct thread_states *states, uint32_t process, int64_t newer_ns)
 {
     for (uint32_t i = 0; i < states->current_cpus.count; i++) {
         struct thread_cpu *cpu = cpu_at(states, states->current_cpus.rows[i]);
@@ -389,6 +400,8 @@ thread_states_begin_older(struct thread_states *states, uint32_t process)
         struct thread_times *thread = thread_at(states, states->current_threads.rows[i]);
         if (thread->state != THREAD_UNKNOWN && thread->process == process) end_thread(states, thread);
     }
+    struct older_part *older = row_table_get(&states->older, &process);
+    if (older != NULL) older->end_ns = newer_ns;
 }
 
 void
@@ -403,4 +416,5 @@ thread_states_file_end(struct thread_states *states)
         thread->current = false;
     }
     states->current_cpus.count = states->current_threads.count = 0;
+    row_table_free(&states->older);
 }

@@ -2,8 +2,8 @@
 #define THREAD_STATES_H
 /* thread_states.h - where each Ruby thread's time went, and who held the GVL while others waited.
  *
- *      thread_states_init -> thread_states_sched, _gc and _blocked in order of time
- *      -> thread_states_file_end after each file -> the rows -> thread_states_free
+ *      thread_states_init -> for each file, from duration_pairs.h: thread_states_sched and _gc in order of time,
+ *      thread_states_file_end -> the rows -> thread_states_free
  *
  * A state machine for each thread over the records of the stream `threads`. It keeps no record, so
  * memory grows with the number of threads and ractors. A thread's life begins at its first record;
@@ -13,13 +13,13 @@
  * Times of a thread come from its own records alone, which are in order in the file. Who held the
  * GVL comes from the order of all records of a ractor. A wake-up that comes later than the window of
  * duration_pairs.h counts there only from the last record on, see unattributed_ns. A switch that is
- * older than the thread's last one does not count, see too_late. The older part of a file that keeps
- * its newest events comes behind the newer one: thread_states_begin_older.
+ * older than the thread's last one does not count, see too_late.
  */
-#include "analysis/duration_pairs.h"
+#include "analysis/duration_edge.h"
 #include "base/interval.h"
 #include "base/row_list.h"
 #include "base/row_table.h"
+#include "fxt/reader.h"
 
 enum { THREAD_STATES_THREADS_MAX = 256 * 1024, THREAD_STATES_CPUS_MAX = 64 * 1024 };
 
@@ -48,6 +48,7 @@ struct thread_times {
     int64_t out_ns;     /* it last gave up the GVL; INT64_MAX: never */
     int64_t woken_ns;   /* and was woken; INT64_MIN: was not */
     int64_t in_ns;      /* it last got the GVL */
+    uint32_t waker;         /* its edge's, while a wake-up ends a piece; else UINT32_MAX */
     uint64_t unknown_gc_ns; /* in garbage collections, before its first record */
 
     uint64_t ns[THREAD_STATE_COUNT]; /* sums, within the window */
@@ -103,11 +104,17 @@ struct thread_states_visitor {
     void (*fault)(void *context, uint64_t offset, enum thread_fault fault, uint32_t row, uint32_t other, uint32_t cpu);
 };
 
+struct older_part {
+    uint32_t process; /* the key */
+    int64_t end_ns;   /* where the newer part begins */
+};
+
 struct thread_states {
     struct thread_states_visitor visitor;
     struct row_table threads; /* of struct thread_times */
     struct row_table cpus;    /* of struct thread_cpu */
     struct row_list current_threads, current_cpus; /* rows that the current file has */
+    struct row_table older;   /* of struct older_part: processes whose newer part was read */
     bool stopped;             /* by the caller: the current file was not read to its end */
     int64_t from_ns, to_ns;   /* the window; what lies outside does not count */
     uint64_t waits;           /* that ended, or were open at the end */
@@ -127,10 +134,13 @@ void thread_states_gc(struct thread_states *states, const struct duration_edge *
  * switch out and the next run. */
 struct interval thread_states_blocked(struct thread_states *states, const struct duration_edge *begin,
                                       const struct duration_edge *end, int64_t last_ns);
+/* Where what is open of a process ends, in the part of the file that is being read. */
+int64_t thread_states_last_ns(struct thread_states *states, uint32_t process);
 /* Where what is open of a thread ends: with its process, or where reading stopped, with what was read of the thread. */
 int64_t thread_states_end_ns(struct thread_states *states, uint32_t row, uint32_t process);
-/* The next records of the process are older than all before: ends its open states, and begins again. */
-void thread_states_begin_older(struct thread_states *states, uint32_t process);
+/* The next records of the process are older than all before: ends its open states, and begins again. Those of the older
+ * part end where the newer one began. */
+void thread_states_begin_older(struct thread_states *states, uint32_t process, int64_t newer_ns);
 /* Ends all states that are open: their file ends. The thread may go on in the next one. If the file was not read to
  * its end, a state is known up to the last record that was read of its ractor or thread: other chunks may be of later
  * times. */

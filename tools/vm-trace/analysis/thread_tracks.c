@@ -15,11 +15,6 @@ thread_tracks_process(struct thread_tracks *tracks, uint32_t provider, uint32_t 
     struct track_process *process = row_table_get(&tracks->processes, key);
     if (process == NULL) return TRACK_PROCESSES_MAX - 1;
     if (tracks->processes.count > known) process->last_ns = INT64_MIN, process->first_file = tracks->file;
-    if (tracks->processes.count > known || process->file != tracks->file) {
-        process->file = tracks->file;
-        process->older = false;
-        process->first_edge_ns = INT64_MIN;
-    }
     return (uint32_t)(process - (struct track_process *)tracks->processes.rows);
 }
 
@@ -37,14 +32,14 @@ thread_tracks_object(struct thread_tracks *tracks, const struct fxt_object *obje
     if (object->type == FXT_OBJECT_PROCESS) return;
     uint32_t thread = thread_tracks_of(tracks, object->provider, object->pid, object->tid);
     track_thread(tracks, thread)->name = pool_id(tracks->pool, object->name);
-    sched_processes_name(&tracks->sched_processes, object);
+    duration_pairs_object(tracks->pairs, object);
 }
 
 void
 thread_tracks_chunk(struct thread_tracks *tracks, uint32_t provider, struct fxt_string name, uint64_t offset)
 {
     recording_tracer(&tracks->recording, provider, name);
-    tracks->chunk_offset = offset;
+    duration_pairs_chunk(tracks->pairs, offset);
 }
 
 /* --- states ---------------------------------------------------------------------------------- */
@@ -52,8 +47,7 @@ thread_tracks_chunk(struct thread_tracks *tracks, uint32_t provider, struct fxt_
 static int64_t
 process_last_ns(void *context, uint32_t number)
 {
-    const struct track_process *process = track_process(context, number);
-    return process->older ? process->first_edge_ns : process->last_ns;
+    return track_process(context, number)->last_ns;
 }
 
 static int64_t
@@ -77,7 +71,7 @@ on_piece(void *context, const struct thread_times *times, enum thread_state stat
                                 .gc_ns = gc_ns,
                                 .waker = NO_TRACK};
     if (state == THREAD_BLOCKED) {
-        piece.waker = thread->waker;
+        piece.waker = times->waker;
         /* The state began at since_ns; what an earlier piece of a spool has of it was passed then. */
         if (thread->blocks && thread->blocked_ns >= times->since_ns && thread->blocked_ns <= to_ns) {
             piece.name = thread->blocked_in;
@@ -93,9 +87,7 @@ static void
 on_begun(void *context, const struct duration_edge *begin)
 {
     struct thread_tracks *tracks = context;
-    if (!begin->outermost) return;
-    if (begin->category == STRING_GC) thread_states_gc(&tracks->states, begin, true);
-    if (begin->category != STRING_BLOCKED) return;
+    if (!begin->outermost || begin->category != STRING_BLOCKED) return;
     struct track_thread *thread = track_thread(tracks, begin->row);
     thread->blocks = true;
     thread->blocked_in = begin->name;
@@ -107,18 +99,7 @@ static void
 on_pair(void *context, const struct duration_edge *begin, const struct duration_edge *end)
 {
     struct thread_tracks *tracks = context;
-    if (begin != NULL && end != NULL && begin->outermost && begin->category == STRING_GC)
-        thread_states_gc(&tracks->states, end, false);
     if (tracks->visitor.pair) tracks->visitor.pair(tracks->visitor.context, begin, end);
-}
-
-static void
-on_sched_edge(void *context, const struct duration_edge *edge)
-{
-    struct thread_tracks *tracks = context;
-    track_thread(tracks, edge->row)->waker = edge->sched == SCHED_WOKEN ? edge->waker : NO_TRACK;
-    thread_states_sched(&tracks->states, edge);
-    track_thread(tracks, edge->row)->waker = NO_TRACK;
 }
 
 /* --- records ----------------------------------------------------------------------------------- */
@@ -127,22 +108,6 @@ static void
 note_process_time(struct track_process *process, int64_t ts_ns)
 {
     if (ts_ns > process->last_ns) process->last_ns = ts_ns;
-}
-
-/* The oldest records of a file that keeps its newest events come behind the newest: they are a part
- * of their own. doc/internals/tool.md. */
-static void
-note_edge_time(struct thread_tracks *tracks, uint32_t number, int64_t ts_ns)
-{
-    struct track_process *process = track_process(tracks, number);
-    if (!process->keeps_newest || process->older) return;
-    bool first = process->first_edge_ns == INT64_MIN, in_chunk = !first && process->edge_chunk == tracks->chunk_offset;
-    if (first) process->first_edge_ns = ts_ns;
-    process->edge_chunk = tracks->chunk_offset;
-    if (in_chunk || ts_ns >= process->first_edge_ns) return;
-    duration_pairs_begin_older(tracks->pairs, tracks->chunk_offset);
-    thread_states_begin_older(&tracks->states, number);
-    track_process(tracks, number)->older = true;
 }
 
 uint32_t
@@ -164,17 +129,17 @@ thread_tracks_event(struct thread_tracks *tracks, const struct fxt_event *event)
       case FXT_EVENT_DURATION_COMPLETE:
         if (!state) return thread;
         break;
-      case FXT_EVENT_DURATION_BEGIN: note_edge_time(tracks, process, event->ts_ns); break;
+      case FXT_EVENT_DURATION_BEGIN:
       case FXT_EVENT_DURATION_END: break;
       case FXT_EVENT_INSTANT:
-        if (event->category.id == STRING_TRACE && event->name.id == STRING_SETTINGS) {
-            track_process(tracks, process)->keeps_newest |= event_older_behind(tracks->pool, event);
-        }
+        if (event->category.id == STRING_TRACE && event->name.id == STRING_SETTINGS &&
+            event_older_behind(tracks->pool, event))
+            duration_pairs_keeps_newest(tracks->pairs, process);
         if (origin_event_p(event)) track_process(tracks, process)->host = event_text(tracks->pool, event, STRING_HOST);
         return thread;
       default: return thread;
     }
-    duration_pairs_add(tracks->pairs, tracks->pool, event, thread, true);
+    duration_pairs_add(tracks->pairs, tracks->pool, event, process, thread, true);
     return thread;
 }
 
@@ -190,25 +155,22 @@ waker_of(struct thread_tracks *tracks, const struct fxt_sched *sched, uint32_t p
     return NO_TRACK;
 }
 
-uint32_t
+static bool
+on_change(void *context, const struct fxt_sched *sched, const struct sched_change_of *change,
+          struct duration_edge *edge)
+{
+    struct thread_tracks *tracks = context;
+    edge->process = thread_tracks_process(tracks, sched->provider, change->pid);
+    edge->row = thread_of(tracks, edge->process, change->tid);
+    note_process_time(track_process(tracks, edge->process), sched->ts_ns);
+    if (edge->sched == SCHED_WOKEN) edge->waker = waker_of(tracks, sched, edge->process);
+    return true;
+}
+
+bool
 thread_tracks_sched(struct thread_tracks *tracks, const struct fxt_sched *sched)
 {
-    struct sched_change_of changes[SCHED_CHANGES_MAX];
-    unsigned count = sched_changes(&tracks->sched_processes, sched, changes);
-    uint32_t thread = NO_TRACK;
-    for (unsigned i = 0; i < count; i++) {
-        uint32_t process = thread_tracks_process(tracks, sched->provider, changes[i].pid);
-        thread = thread_of(tracks, process, changes[i].tid);
-        note_process_time(track_process(tracks, process), sched->ts_ns);
-        struct duration_edge edge = {
-            .ts_ns = sched->ts_ns, .offset = sched->offset, .row = thread, .sched = changes[i].change};
-        edge.process = process;
-        edge.cpu = sched->cpu;
-        edge.waker = edge.sched == SCHED_WOKEN ? waker_of(tracks, sched, process) : NO_TRACK;
-        if (edge.sched != SCHED_WOKEN) note_edge_time(tracks, process, sched->ts_ns);
-        duration_pairs_add_sched(tracks->pairs, &edge);
-    }
-    return thread;
+    return duration_pairs_sched(tracks->pairs, sched);
 }
 
 /* --- all ------------------------------------------------------------------------------------------ */
@@ -239,7 +201,6 @@ thread_tracks_free(struct thread_tracks *tracks)
     row_table_free(&tracks->processes);
     row_table_free(&tracks->threads);
     thread_states_free(&tracks->states);
-    sched_processes_free(&tracks->sched_processes);
     duration_pairs_free(tracks->pairs);
 }
 
@@ -247,19 +208,15 @@ void
 thread_tracks_file_begin(struct thread_tracks *tracks, const char *path)
 {
     recording_next(&tracks->recording, path);
-
     const struct duration_pair_visitor visitor = {
-        .context = tracks, .pair = on_pair, .begun = on_begun, .sched = on_sched_edge};
-    tracks->pairs = duration_pairs_new(&visitor);
+        .context = tracks, .pair = on_pair, .begun = on_begun, .change = on_change};
+    tracks->pairs = duration_pairs_new(&visitor, &tracks->states);
 }
 
 void
 thread_tracks_file_end(struct thread_tracks *tracks, bool stopped)
 {
-    tracks->states.stopped = stopped;
-    duration_pairs_finish(tracks->pairs);
-    thread_states_file_end(&tracks->states);
-    sched_processes_free(&tracks->sched_processes);
+    duration_pairs_file_end(tracks->pairs, stopped);
     duration_pairs_free(tracks->pairs);
     tracks->pairs = NULL;
     tracks->file++;

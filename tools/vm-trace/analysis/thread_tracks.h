@@ -11,8 +11,6 @@
  * its newest events comes last. Threads have numbers; they are the same in pieces and pairs.
  */
 #include "analysis/duration_pairs.h"
-#include "analysis/sched_changes.h"
-#include "analysis/thread_states.h"
 #include "base/row_table.h"
 #include "fxt/reader.h"
 #include "fxt/spool_names.h"
@@ -24,11 +22,6 @@ struct track_process {
     uint32_t pid;
     uint32_t first_file;   /* number of the file that it begins in */
     uint32_t host;         /* its name; STRING_NONE: not recorded */
-    uint32_t file;         /* that `older` and first_edge_ns are of */
-    bool keeps_newest;     /* its file may begin with the newer part */
-    bool older;            /* what comes now is the older part */
-    int64_t first_edge_ns; /* of switches and durations, in the order of the file */
-    uint64_t edge_chunk;   /* that the last one was in */
     int64_t last_ns;       /* of all its events and scheduling records */
 };
 
@@ -42,7 +35,6 @@ struct track_thread {
     uint32_t blocked_in; /* its name, */
     uint32_t class_name;
     int64_t blocked_ns;  /* and time */
-    uint32_t waker;      /* of the wake-up that is being passed */
     int64_t seen_ns;     /* the last time of its events, without those that other threads write of it */
 };
 
@@ -73,10 +65,8 @@ struct thread_tracks {
     struct row_table processes; /* of struct track_process */
     struct row_table threads;   /* of struct track_thread; with too many, the last one collects the rest */
     struct thread_states states;
-    struct sched_processes sched_processes; /* of the current file, as all that follows */
-    struct duration_pairs *pairs;
+    struct duration_pairs *pairs; /* of the current file */
     uint32_t file;
-    uint64_t chunk_offset;
     struct recording recording; /* of the current or last file */
 };
 
@@ -89,9 +79,10 @@ void thread_tracks_file_end(struct thread_tracks *tracks, bool stopped);
 /* Return the number of a process, of a thread. */
 uint32_t thread_tracks_process(struct thread_tracks *tracks, uint32_t provider, uint32_t pid);
 uint32_t thread_tracks_of(struct thread_tracks *tracks, uint32_t provider, uint32_t pid, uint32_t tid);
-/* Return the number of the thread; for a scheduling record, NO_TRACK if it says nothing of one. */
+/* Returns the number of the thread. */
 uint32_t thread_tracks_event(struct thread_tracks *tracks, const struct fxt_event *event);
-uint32_t thread_tracks_sched(struct thread_tracks *tracks, const struct fxt_sched *sched);
+/* Returns whether the record says anything of a thread. */
+bool thread_tracks_sched(struct thread_tracks *tracks, const struct fxt_sched *sched);
 void thread_tracks_object(struct thread_tracks *tracks, const struct fxt_object *object);
 void thread_tracks_chunk(struct thread_tracks *tracks, uint32_t provider, struct fxt_string name, uint64_t offset);
 

@@ -221,6 +221,13 @@ fxt_string_is(struct fxt_string string, const char *text)
 }
 
 bool
+fxt_string_starts(struct fxt_string string, const char *start)
+{
+    size_t len = strlen(start);
+    return string.len >= len && memcmp(string.ptr, start, len) == 0;
+}
+
+bool
 fxt_string_equal(struct fxt_string a, struct fxt_string b)
 {
     return a.len == b.len && memcmp(a.ptr, b.ptr, a.len) == 0;

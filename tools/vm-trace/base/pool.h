@@ -51,6 +51,7 @@ uint32_t pool_id(struct pool *pool, struct fxt_string string);
 uint32_t pool_without_addresses(struct pool *pool, uint32_t id);
 
 bool fxt_string_is(struct fxt_string string, const char *text);
+bool fxt_string_starts(struct fxt_string string, const char *start);
 bool fxt_string_equal(struct fxt_string a, struct fxt_string b);
 /* Orders by bytes, for stable output: <0, 0, >0. */
 int fxt_string_compare(struct fxt_string a, struct fxt_string b);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/annotated_source.h"
+#include "analysis/report_data.h"
 #include "base/output_file.h"
 #include "cli/folders.h"
 #include "cli/page_file.h"
@@ -13,11 +14,11 @@
 #include "render/page_sources.h"
 
 static void
-print_with_sources(FILE *out, struct page_data *data, const char *below, int file_count, char **files)
+print_with_sources(FILE *out, struct page_data *data, struct report *report, const char *below, int file_count, char **files)
 {
     struct page_sources sources = {.below = below, .traced = traces_written(file_count, files)};
     sources.reason_of = page_data_annotate(data, &sources.annotation);
-    print_page(out, data, &sources, file_count, files);
+    print_page(out, data, report, &sources, file_count, files);
     uint32_t count = sources.annotation.files.count;
     if (sources.shown < count) {
         fprintf(stderr,
@@ -39,6 +40,21 @@ read_before(struct page_data *before, const char *against, uint64_t max_faults)
     folder_traces_free(traces, trace_count);
     page_data_finish(before);
     return status;
+}
+
+/* What the head of the page has. The files are read again, but their faults are not printed again. Standard input cannot
+ * be: then the page has no such head. */
+static struct report *
+read_report(const struct page_options *page, const struct options *options, int file_count, char **files)
+{
+    const struct report_filter all = {.since_ns = INT64_MIN, .until_ns = INT64_MAX};
+    struct report *report = report_new(options->memory_bytes, &all);
+    report_choose(report, &page->choice);
+    report->silent = true;
+    bool again = true;
+    for (int i = 0; i < file_count; i++) again &= strcmp(files[i], "-") != 0;
+    if (again) report_read_all(report, options->max_faults, file_count, files);
+    return report;
 }
 
 enum status
@@ -67,8 +83,10 @@ page_file_write(const struct page_options *page, const struct options *options, 
     if (status < STATUS_USAGE) {
         page_data_finish(&data);
         if (compared) page_data_compare(&data, &before);
-        if (page->with_sources) print_with_sources(output.file, &data, below, file_count, files);
-        else print_page(output.file, &data, NULL, file_count, files);
+        struct report *report = read_report(page, options, file_count, files);
+        if (page->with_sources) print_with_sources(output.file, &data, report, below, file_count, files);
+        else print_page(output.file, &data, report, NULL, file_count, files);
+        report_free(report);
     }
     if (compared) page_data_free(&before);
     page_data_free(&data);

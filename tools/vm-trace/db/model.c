@@ -299,6 +299,7 @@ model_new(struct reader *reader)
     piece_ends_init(&model->piece_ends, model->pool, on_piece_end, model);
     model->samples = model_samples_new(reader);
     model_threads_begin(model);
+    model_sched_begin(model);
     return model;
 }
 

@@ -229,6 +229,7 @@ struct model_switch {
 struct model_switch model_switch_from(struct model *model, const struct fxt_sched *sched);
 void model_scheduled(struct model *model, int64_t ts, const struct model_switch *sched);
 void model_thread_process(struct model *model, const struct fxt_object *object);
+void model_sched_begin(struct model *model);
 void model_sched_end(struct model *model);
 
 #endif

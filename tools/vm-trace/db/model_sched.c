@@ -2,61 +2,57 @@
  * between. */
 #include <stdlib.h>
 
+#include "base/row_table.h"
 #include "base/xalloc.h"
 #include "db/model.h"
+#include "fxt/sched_threads.h"
 
 struct scheduled {
-    uint32_t pid; /* number of model_pid */
-    uint32_t tid;
+    uint32_t pid; /* the key: number of model_pid, that of pid 0 if no record names its process */
+    uint32_t tid, tid_high;
     int64_t last_ts;
     uint32_t slice; /* its open row, or MODEL_NONE */
     uint32_t state;
 };
 
-/* Of a recording. Tids count with all their 64 bits, so these keys are hashes. */
 struct model_scheduling {
-    struct map by_process;  /* process and tid, of threads that a record names */
-    struct map by_provider; /* provider and tid, of threads that it named or switched */
-    struct map by_tid;      /* what was last named or switched */
-    ARRAY_OF(struct scheduled) threads;
+    struct row_table threads;   /* of struct scheduled */
+    struct sched_threads meant; /* numbers of these */
 };
 
-static uint64_t
-thread_hash(uint64_t tid, uint32_t recording, uint32_t owner)
+void
+model_sched_begin(struct model *model)
 {
-    return hash_mix(tid) ^ hash_mix(((uint64_t)recording << 32 | owner) + 1);
+    model->scheduling = xcalloc(1, sizeof *model->scheduling);
+    model->scheduling->meant.budget = reader_budget(model->reader);
+    row_table_init(&model->scheduling->threads, sizeof(struct scheduled), 3, MODEL_NONE - 1);
 }
 
-static struct model_scheduling *
-scheduling_of(struct model *model)
+static struct scheduled *
+scheduled(const struct model *model, uint32_t index)
 {
-    if (model->scheduling == NULL) model->scheduling = xcalloc(1, sizeof *model->scheduling);
-    return model->scheduling;
+    return row_table_at(&model->scheduling->threads, index);
 }
 
 static uint32_t
-new_scheduled(struct model *model, uint64_t tid, uint32_t pid)
+get_of_process(struct model *model, uint64_t tid, uint32_t pid)
 {
-    struct model_scheduling *all = scheduling_of(model);
-    model_room(model, all->threads.list, all->threads.count, all->threads.capacity);
-    all->threads.list[all->threads.count] =
-        (struct scheduled){.pid = pid, .tid = (uint32_t)tid, .slice = MODEL_NONE, .state = MODEL_NONE};
-    return all->threads.count++;
+    const uint32_t key[] = {pid, (uint32_t)tid, (uint32_t)(tid >> 32)};
+    bool added;
+    uint32_t index = row_table_intern(&model->scheduling->threads, key, reader_budget(model->reader), &added);
+    if (added) scheduled(model, index)->slice = scheduled(model, index)->state = MODEL_NONE;
+    return index;
 }
 
-/* Returns the thread that a record means which does not name its process: that of this number which the same
- * provider named or switched last, or else any provider. */
+/* Returns the thread that a record means which does not name its process. */
 static uint32_t
 get(struct model *model, const struct model_switch *sched, uint64_t tid)
 {
-    struct model_scheduling *all = scheduling_of(model);
-    uint64_t key = thread_hash(tid, sched->recording, 0);
-    uint32_t index = map_get(&all->by_provider, thread_hash(tid, sched->recording, sched->provider));
-    if (index == MAP_NONE) index = map_get(&all->by_tid, key);
-    if (index == MAP_NONE) {
-        index = new_scheduled(model, tid, model_pid_of(model, sched->recording, 0));
-        model_map_set(model, &all->by_tid, key, index);
-    }
+    struct sched_threads *meant = &model->scheduling->meant;
+    uint32_t index = sched_threads_find(meant, sched->recording, sched->provider, tid);
+    if (index != MAP_NONE) return index;
+    index = get_of_process(model, tid, model_pid_of(model, sched->recording, 0));
+    sched_threads_note(meant, sched->recording, sched->provider, tid, index);
     return index;
 }
 
@@ -65,26 +61,21 @@ get(struct model *model, const struct model_switch *sched, uint64_t tid)
 static uint32_t
 get_switched(struct model *model, const struct model_switch *sched, uint64_t tid, uint32_t pid)
 {
-    struct model_scheduling *all = scheduling_of(model);
-    uint32_t index = map_get(&all->by_process, thread_hash(tid, 0, pid));
-    if (index == MAP_NONE) return get(model, sched, tid);
-    model_map_set(model, &all->by_provider, thread_hash(tid, sched->recording, sched->provider), index);
+    struct model_scheduling *all = model->scheduling;
+    const uint32_t key[] = {pid, (uint32_t)tid, (uint32_t)(tid >> 32)};
+    const struct scheduled *thread = row_table_find(&all->threads, key);
+    if (thread == NULL) return get(model, sched, tid);
+    uint32_t index = row_table_number(&all->threads, thread);
+    sched_threads_note(&all->meant, sched->recording, sched->provider, tid, index);
     return index;
 }
 
 void
 model_thread_process(struct model *model, const struct fxt_object *object)
 {
-    struct model_scheduling *all = scheduling_of(model);
-    uint32_t pid = model_pid(model, object->provider, object->pid), recording = model->pids.list[pid].recording;
-    uint64_t key = thread_hash(object->raw_tid, 0, pid);
-    uint32_t index = map_get(&all->by_process, key);
-    if (index == MAP_NONE) {
-        index = new_scheduled(model, object->raw_tid, pid);
-        model_map_set(model, &all->by_process, key, index);
-    }
-    model_map_set(model, &all->by_provider, thread_hash(object->raw_tid, recording, object->provider), index);
-    model_map_set(model, &all->by_tid, thread_hash(object->raw_tid, recording, 0), index);
+    uint32_t pid = model_pid(model, object->provider, object->pid);
+    sched_threads_note(&model->scheduling->meant, model->pids.list[pid].recording, object->provider, object->raw_tid,
+                       get_of_process(model, object->raw_tid, pid));
 }
 
 static const char *
@@ -110,7 +101,7 @@ new_state(struct model *model, struct scheduled *thread, uint32_t utid, int64_t 
 static void
 switch_from(struct model *model, uint32_t index, int64_t ts, uint32_t cpu, unsigned state)
 {
-    struct scheduled *thread = &model->scheduling->threads.list[index];
+    struct scheduled *thread = scheduled(model, index);
     uint32_t utid = model_thread(model, thread->tid, thread->pid);
     if (thread->slice != MODEL_NONE) {
         model->scheds.list[thread->slice].dur = ts - thread->last_ts;
@@ -123,7 +114,7 @@ switch_from(struct model *model, uint32_t index, int64_t ts, uint32_t cpu, unsig
 static void
 switch_to(struct model *model, uint32_t index, int64_t ts, uint32_t cpu, int32_t priority)
 {
-    struct scheduled *thread = &model->scheduling->threads.list[index];
+    struct scheduled *thread = scheduled(model, index);
     uint32_t utid = model_thread(model, thread->tid, thread->pid);
     thread->slice = model->scheds.count;
     model_room(model, model->scheds.list, model->scheds.count, model->scheds.capacity);
@@ -137,10 +128,9 @@ static void
 wake(struct model *model, const struct model_switch *sched, int64_t ts, uint32_t waker)
 {
     uint32_t by = sched->has_waker ? get(model, sched, sched->in_tid) : MODEL_NONE;
-    uint32_t index = get(model, sched, sched->out_tid);
-    struct scheduled *threads = model->scheduling->threads.list, *thread = &threads[index];
+    struct scheduled *thread = scheduled(model, get(model, sched, sched->out_tid));
     uint32_t utid = model_thread(model, thread->tid, thread->pid);
-    uint32_t waker_state = by != MODEL_NONE ? threads[by].state : thread->state;
+    uint32_t waker_state = by != MODEL_NONE ? scheduled(model, by)->state : thread->state;
     new_state(model, thread, utid, ts, sched->cpu, "W", waker != MODEL_NONE ? waker : utid, waker_state);
 }
 
@@ -190,25 +180,23 @@ model_switch_from(struct model *model, const struct fxt_sched *sched)
 
 /* Whether a record says what process it belongs to. */
 static bool
-named(const struct model *model, const struct scheduled *thread)
+named(const struct model *model, uint32_t index)
 {
-    return model->pids.list[thread->pid].pid != 0;
+    return model->pids.list[scheduled(model, index)->pid].pid != 0;
 }
 
 void
 model_scheduled(struct model *model, int64_t ts, const struct model_switch *sched)
 {
     const int32_t idle = INT32_MIN;
-    const struct scheduled *threads;
     uint32_t out, in, waker = MODEL_NONE;
     switch (sched->type) { /* from here on both threads are known, also as wakers */
       case FXT_SCHED_LEGACY_SWITCH:
         out = get_switched(model, sched, sched->out_tid, sched->out_pid);
         in = get_switched(model, sched, sched->in_tid, sched->in_pid);
-        threads = model->scheduling->threads.list;
         if (sched->dropped) break;
-        if (named(model, &threads[out]) || sched->out != 0) switch_from(model, out, ts, sched->cpu, sched->out_state);
-        if (named(model, &threads[in]) || sched->in != 0) switch_to(model, in, ts, sched->cpu, sched->in);
+        if (named(model, out) || sched->out != 0) switch_from(model, out, ts, sched->cpu, sched->out_state);
+        if (named(model, in) || sched->in != 0) switch_to(model, in, ts, sched->cpu, sched->in);
         break;
       case FXT_SCHED_SWITCH:
         out = get(model, sched, sched->out_tid);
@@ -229,11 +217,7 @@ model_scheduled(struct model *model, int64_t ts, const struct model_switch *sche
 void
 model_sched_end(struct model *model)
 {
-    if (model->scheduling == NULL) return;
-    map_free(&model->scheduling->by_process);
-    map_free(&model->scheduling->by_provider);
-    map_free(&model->scheduling->by_tid);
-    free(model->scheduling->threads.list);
+    row_table_free(&model->scheduling->threads);
+    sched_threads_free(&model->scheduling->meant);
     free(model->scheduling);
-    model->scheduling = NULL;
 }

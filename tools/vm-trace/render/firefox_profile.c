@@ -156,7 +156,7 @@ static void
 on_sched(void *context, const struct fxt_sched *sched)
 {
     struct firefox_profile *firefox = context;
-    if (thread_tracks_sched(&firefox->tracks, sched) != NO_TRACK) note_time(firefox, sched->ts_ns, sched->ts_ns);
+    if (thread_tracks_sched(&firefox->tracks, sched)) note_time(firefox, sched->ts_ns, sched->ts_ns);
 }
 
 static void

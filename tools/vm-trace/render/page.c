@@ -12,6 +12,7 @@
 #include "render/page_advice.h"
 #include "render/page_calls.h"
 #include "render/page_cost.h"
+#include "render/page_first.h"
 #include "render/page_kernel.h"
 #include "render/page_nodes.h"
 #include "render/page_samples.h"
@@ -41,6 +42,9 @@ static const char helpers_script[] =
     ;
 static const char head_script[] =
 #include "head.js.inc"
+    ;
+static const char first_script[] =
+#include "first.js.inc"
     ;
 static const char search_script[] =
 #include "search.js.inc"
@@ -291,7 +295,8 @@ print_head(struct page *page, int file_count, char **files)
 }
 
 void
-print_page(FILE *out, struct page_data *data, struct page_sources *sources, int file_count, char **files)
+print_page(FILE *out, struct page_data *data, struct report *report, struct page_sources *sources, int file_count,
+           char **files)
 {
     const struct page_data *before = data->before;
     struct page page = {.json = json_to(out), .data = data, .bins = {.series = &data->series}};
@@ -311,6 +316,7 @@ print_page(FILE *out, struct page_data *data, struct page_sources *sources, int 
     fputs("<script type=\"application/json\" id=\"data\">", out);
     json_object(&page.json);
     print_head(&page, file_count, files);
+    print_page_first(&page, report);
     print_rows(&page);
     print_compiling(&page);
     print_stacks(&page, &data->profile, "stacks", false);
@@ -334,6 +340,7 @@ print_page(FILE *out, struct page_data *data, struct page_sources *sources, int 
     fputs("<script>\n", out);
     fputs(helpers_script, out);
     fputs(head_script, out);
+    fputs(first_script, out);
     fputs(window_script, out);
     fputs(packed_script, out);
     fputs(bins_script, out);

@@ -452,6 +452,23 @@ add_totals(const struct view *view)
                   filters.len > 0 ? document_text(view->document, "none pass %s", filters.ptr) : text_of("none"));
 }
 
+static void
+add_exits(const struct view *view)
+{
+    for (unsigned i = report_timed(view->report) ? BY_PLACE : BY_PLACE + 1; i < SHARED_LINES; i++)
+        add_grouping(view, &groupings[i]);
+    if (!report_timed(view->report)) add_grouping(view, &groupings[SHARED_LINES]);
+    view_add_throws(view);
+    view_add_seen(view);
+    add_outcomes(view);
+}
+
+static void
+add_fallbacks(const struct view *view)
+{
+    for (unsigned i = FIRST_OF_FALLBACKS; i < GROUPINGS; i++) add_grouping(view, &groupings[i]);
+}
+
 void
 report_tables(struct report *report, struct document *document, uint64_t top)
 {
@@ -460,16 +477,11 @@ report_tables(struct report *report, struct document *document, uint64_t top)
     view_add_execution(&view);
     view_add_samples(&view);
     view_add_calls(&view);
-    for (unsigned i = report_timed(report) ? BY_PLACE : BY_PLACE + 1; i < SHARED_LINES; i++)
-        add_grouping(&view, &groupings[i]);
-    if (!report_timed(report)) add_grouping(&view, &groupings[SHARED_LINES]);
-    view_add_throws(&view);
-    view_add_seen(&view);
-    add_outcomes(&view);
+    add_exits(&view);
     view_add_interpreted(&view);
     view_add_recompiled(&view);
     view_add_loops(&view);
-    for (unsigned i = FIRST_OF_FALLBACKS; i < GROUPINGS; i++) add_grouping(&view, &groupings[i]);
+    add_fallbacks(&view);
     view_add_compilations(&view);
     view_add_durations(&view);
     view_add_thread_states(&view);
@@ -481,14 +493,45 @@ report_tables(struct report *report, struct document *document, uint64_t top)
 }
 
 void
-report_top(struct report *report, struct document *document, uint64_t top)
+report_exit_tables(struct report *report, struct document *document, uint64_t top)
 {
     const struct view view = {report, document, top};
     add_totals(&view);
-    view_add_samples(&view);
-    view_add_calls(&view);
-    add_grouping(&view, &groupings[report_timed(report) ? BY_PLACE : BY_PLACE + 1]);
-    add_grouping(&view, &groupings[WORST]);
+    add_exits(&view);
+    view_add_loops(&view);
+    add_fallbacks(&view);
+}
+
+void
+report_compile_tables(struct report *report, struct document *document, uint64_t top)
+{
+    const struct view view = {report, document, top};
+    view_add_execution(&view);
+    view_add_interpreted(&view);
+    view_add_recompiled(&view);
+    view_add_compilations(&view);
+    view_add_durations(&view);
+    if (report->compilations.whole.count == 0 && report->execution.threads.count == 0)
+        document_line(document, "compilations", text_of("none: --vm-trace=states records them"));
+}
+
+void
+report_thread_tables(struct report *report, struct document *document, uint64_t top)
+{
+    const struct view view = {report, document, top};
+    view_add_execution(&view);
     view_add_thread_states(&view);
+    view_thread_pools(&view, add_threads, "count", NULL);
+    if (report->states.threads.count == 0)
+        document_line(document, "threads", text_of("no states: --vm-trace=threads records them"));
+}
+
+void
+report_gc_tables(struct report *report, struct document *document, uint64_t top)
+{
+    const struct view view = {report, document, top};
     view_add_gc(&view);
+    view_add_allocations(&view);
+    if (report->gc.reasons.count == 0)
+        document_line(document, "gc", text_of("no collections: --vm-trace=gc,allocations records them, and what allocates"));
 }

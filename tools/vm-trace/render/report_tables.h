@@ -10,21 +10,26 @@ void report_head(struct report *report, struct document *document);
 void report_cost(struct report *report, struct document *document);
 /* Then this line, after the head. */
 void report_cost_missing(struct report *report, struct document *document);
-/* The tables: exits in several orders, compilations, threads. `top`: rows of a table. */
+/* Where the time went, and what to change first, as tables, which only programs read unless `people`; and as the screen
+ * that people see first: at most 24 lines of 80 columns. The head is a document with report_head; its notes on what is
+ * missing are part of the screen. `name` is what the command reads. */
+void report_first(struct report *report, struct document *document, bool people);
+void report_first_print(FILE *out, struct report *report, const struct document *head, const char *name);
+/* All tables. `top`: rows of one. */
 void report_tables(struct report *report, struct document *document, uint64_t top);
-/* Instead: all about calls (--calls). */
+/* Those of one subject: what exits (--exits); what ran without compiled code, and what the compiler did (--compiles);
+ * states of threads (--threads); collections and allocations (--gc); calls; samples of time; system calls; CPUs; requests
+ * and jobs, for which the report has `endpoints`; all by gem. */
+void report_exit_tables(struct report *report, struct document *document, uint64_t top);
+void report_compile_tables(struct report *report, struct document *document, uint64_t top);
+void report_thread_tables(struct report *report, struct document *document, uint64_t top);
+void report_gc_tables(struct report *report, struct document *document, uint64_t top);
 void report_call_tables(struct report *report, struct document *document, uint64_t top);
-/* Likewise, all about samples of time (--samples). */
 void report_sample_tables(struct report *report, struct document *document, uint64_t top);
-/* Likewise, all about system calls (--syscalls), and about CPUs (--sched). */
 void report_syscall_tables(struct report *report, struct document *document, uint64_t top);
 void report_cpu_tables(struct report *report, struct document *document, uint64_t top);
-/* Likewise, all about requests and jobs (--endpoints): the report has `endpoints`. */
 void report_endpoint_tables(struct report *report, struct document *document, uint64_t top);
-/* Likewise, all by gem (--group=gem). */
 void report_gem_tables(struct report *report, struct document *document, uint64_t top);
-/* Instead, the few that people look at first (vm-trace record). */
-void report_top(struct report *report, struct document *document, uint64_t top);
 /* The contents of the files: providers and their chunks. */
 void report_contents(struct report *report, struct document *document, uint64_t top);
 

@@ -29,7 +29,7 @@ struct check {
     struct reader *reader;
     struct duration_pairs *pairs;
     struct schema_check *schema;
-    struct state_check *states;
+    struct state_check states;
     struct map async_of_key;
     struct async *asyncs;
     uint32_t async_count;
@@ -58,8 +58,8 @@ check_event(void *context, const struct fxt_event *event)
     switch (event->type) {
       case FXT_EVENT_DURATION_BEGIN:
       case FXT_EVENT_DURATION_END:
-        duration_pairs_add(check->pairs, reader_pool(check->reader), event,
-                           state_check_row(check->states, event->pid, event->tid), true);
+        duration_pairs_add(check->pairs, reader_pool(check->reader), event, event->pid,
+                           state_check_row(&check->states, event->pid, event->tid), true);
         break;
       case FXT_EVENT_ASYNC_BEGIN:
         async = async_of(check, event);
@@ -80,7 +80,7 @@ static void
 check_object(void *context, const struct fxt_object *object)
 {
     struct check *check = context;
-    state_check_object(check->states, object);
+    duration_pairs_object(check->pairs, object);
 }
 
 static void
@@ -94,14 +94,18 @@ static void
 check_sched(void *context, const struct fxt_sched *sched)
 {
     struct check *check = context;
-    state_check_sched(check->states, check->pairs, sched);
+    duration_pairs_sched(check->pairs, sched);
 }
 
-static void
-check_edge(void *context, const struct duration_edge *edge)
+static bool
+check_change(void *context, const struct fxt_sched *sched, const struct sched_change_of *change,
+             struct duration_edge *edge)
 {
     struct check *check = context;
-    state_check_edge(check->states, edge);
+    (void)sched;
+    edge->process = change->pid;
+    edge->row = state_check_row(&check->states, change->pid, change->tid);
+    return true;
 }
 
 /* The program may be in these when the trace ends. */
@@ -124,7 +128,7 @@ check_pair(void *context, const struct duration_edge *begin, const struct durati
 {
     struct check *check = context;
     if (schema_check_gaps(check->schema)) return; /* a begin or an end may be missing */
-    if (begin != NULL) state_check_pair(check->states, begin, end);
+    if (begin != NULL) state_check_pair(&check->states, begin, end);
     if (end == NULL && may_stay_open(begin->category)) return;
     struct pool *pool = reader_pool(check->reader);
     char began[100], ended[100];
@@ -189,11 +193,11 @@ check_file(const struct options *options, const char *file)
         .pair = check_pair,
         .too_deep = check_too_deep,
         .too_many_threads = check_too_many,
-        .sched = check_edge,
+        .change = check_change,
     };
-    check.pairs = duration_pairs_new(&on_pair);
     check.schema = schema_check_new(check.reader, &rules);
-    check.states = state_check_new(check.reader, check.schema);
+    state_check_init(&check.states, check.reader, check.schema);
+    check.pairs = duration_pairs_new(&on_pair, &check.states.states);
 
     struct fault_report faults = fault_report_new(file, options->max_faults);
     struct fxt_visitor visitor = {
@@ -206,7 +210,7 @@ check_file(const struct options *options, const char *file)
     };
     enum status status = STATUS_CANNOT_READ;
     if (read_file(check.reader, file, &visitor, &faults)) {
-        duration_pairs_finish(check.pairs);
+        duration_pairs_file_end(check.pairs, false);
         if (!schema_check_gaps(check.schema)) check_asyncs(&check); /* otherwise a begin may be missing */
         schema_check_finish(check.schema);
         status = fault_report_finish(&faults);
@@ -218,7 +222,7 @@ check_file(const struct options *options, const char *file)
                counts->chunks);
     }
 
-    state_check_free(check.states);
+    state_check_free(&check.states);
     schema_check_free(check.schema);
     duration_pairs_free(check.pairs);
     map_free(&check.async_of_key);

@@ -89,7 +89,7 @@ struct cut {
     struct open_durations *durations;
     uint32_t durations_count, durations_capacity;
     struct map states_open;  /* offsets of the begins of states that were open when the range began */
-    struct sched_processes sched_processes;
+    struct sched_threads sched_threads;
     struct map change_of_thread; /* -> index into changes */
     struct thread_change *changes;
     uint32_t change_count, change_capacity;
@@ -216,7 +216,7 @@ static void
 find_changes(void *context, const struct fxt_sched *sched)
 {
     struct cut *cut = context;
-    cut->seen_count = sched_changes(&cut->sched_processes, sched, cut->seen);
+    cut->seen_count = sched_changes(&cut->sched_threads, sched, cut->seen);
     if (sched->ts_ns >= cut->from_ns) cut->seen_count = 0;
     cut->seen_in = *sched;
 }
@@ -225,7 +225,7 @@ static void
 find_processes(void *context, const struct fxt_object *object)
 {
     struct cut *cut = context;
-    if (object->type == FXT_OBJECT_THREAD) sched_processes_name(&cut->sched_processes, object);
+    if (object->type == FXT_OBJECT_THREAD) sched_changes_name(&cut->sched_threads, object);
 }
 
 /* Notes what threads did last. What has another clock than CRuby's tracer is left alone. */
@@ -746,7 +746,7 @@ cut_file(const struct options *options, FILE *out, const char *file)
     map_free(&cut.states_open);
     map_free(&cut.change_of_thread);
     map_free(&cut.states_written);
-    sched_processes_free(&cut.sched_processes);
+    sched_threads_free(&cut.sched_threads);
     map_free(&cut.objects);
     map_free(&cut.flows);
     free(cut.flow_begins);

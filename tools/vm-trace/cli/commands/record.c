@@ -25,7 +25,7 @@
 #include "cli/trace_folder.h"
 #include "render/report_tables.h"
 
-static const char default_streams[] = "default,samples:1ms";
+static const char default_streams[] = "profile";
 
 static const char *out_path, *pid_text, *streams = default_streams;
 static uint64_t every, max_files;
@@ -67,17 +67,17 @@ any_jit(const struct report *report)
 
 /* Standard output is the program's. Through a stream of its own, because stderr has no buffer. */
 static void
-print_report(const struct document *document)
+print_report(struct report *report, const struct document *head)
 {
     FILE *out = fdopen(dup(STDERR_FILENO), "w");
     if (out == NULL) return;
-    document_print_text(out, document);
+    report_first_print(out, report, head, folder.name);
     fclose(out);
 }
 
 /* Returns whether there is a report: no trace may be readable. */
 static bool
-print_top(const struct options *options, int count, char **traces)
+print_first(const struct options *options, int count, char **traces)
 {
     const struct report_filter all = {.since_ns = INT64_MIN, .until_ns = INT64_MAX};
     struct report *report = report_new(options->memory_bytes, &all);
@@ -87,10 +87,8 @@ print_top(const struct options *options, int count, char **traces)
     if (readable) {
         struct document document = {0};
         document_partial(&document, reader_parts(report->reader));
-        report_cost(report, &document);
         report_head(report, &document);
-        report_top(report, &document, options->top);
-        if (!quiet) print_report(&document);
+        if (!quiet) print_report(report, &document);
         write_index(&document);
         if (!quiet && !any_jit(report))
             fputs("\nNo JIT was on, so there are no exits: ruby --yjit or --zjit turns one on.\n", stderr);
@@ -133,7 +131,7 @@ say_how_to_go_on(int count)
     if (folder.removed > 0) fprintf(stderr, "; %" PRIu32 " older ones are removed (--max-files)", folder.removed);
     fputs("\n", stderr);
     const char *const next[][2] = {
-        {"vm-trace report ", "   all tables; --advice says what to do"},
+        {"vm-trace report --all ", "   all tables; --advice says what to do"},
         {"vm-trace html -o trace.html ", "   timeline and flame graphs in one page"},
     };
     for (unsigned i = 0; i < sizeof next / sizeof next[0]; i++) {
@@ -151,7 +149,7 @@ show(const struct options *options)
     char **traces;
     if (max_files > 0) trace_folder_prune(&folder, max_files);
     int count = folder_traces(folder.path, &traces);
-    bool any = count > 0 && print_top(options, count, traces);
+    bool any = count > 0 && print_first(options, count, traces);
     if (any && !quiet) say_how_to_go_on(count);
     if (any && open_page) show_page(options, count, traces);
     if (count >= 0) folder_traces_free(traces, count);
@@ -370,7 +368,7 @@ run(const struct options *options, int count, char **arguments)
 
 static const char *const stream_names[] = {
     "exits",       "fallbacks", "compiles", "invalidations", "markers", "threads", "gc",
-    "allocations", "states",    "calls",    "syscalls",      "sched",   "samples", "default", "full", /* presets */
+    "allocations", "states",    "calls",    "syscalls",      "sched",   "samples", "default", "profile", "full", /* presets */
 };
 enum { STREAM_NAMES = sizeof stream_names / sizeof stream_names[0] };
 static const char what_streams[] = "names of streams with commas between them";
@@ -417,7 +415,7 @@ static const struct cli_option record_options[] = {
     CLI_OPTION("output", "FOLDER", "folder of the traces, one for each process (default: a new\n"
                "one here, named by the time)", take_text, &out_path),
     CLI_OPTION("vm-trace", "LIST", "what to record, as Ruby's option --vm-trace=LIST\n"
-               "(default: default,samples:1ms)", take_streams, NULL),
+               "(default: profile)", take_streams, NULL),
     {"every", "K", "record every K-th exit (default: as the list says, 97)", take_number, &every, 1, UINT32_MAX},
     CLI_OPTION("delay", "TIME", "begin so long after the program: seconds, or 500ms", take_time, &delay_ns),
     CLI_OPTION("duration", "TIME", "end the trace after so long; the program goes on", take_time, &duration_ns),

@@ -12,7 +12,16 @@
 static struct report_filter filter = {.since_ns = INT64_MIN, .until_ns = INT64_MAX};
 static enum document_format format = FORMAT_TEXT;
 static const char *table;
-static bool advice, samples, calls, syscalls, sched, by_endpoint, by_gem, each_thread;
+static bool advice, all, kernel, by_endpoint, by_gem, each_thread;
+
+/* The subjects in the order in which their tables follow each other. */
+enum subject { EXITS, COMPILES, SAMPLES, CALLS, THREADS, GC, SYSCALLS, SCHED, SUBJECTS };
+static bool subjects[SUBJECTS];
+static void (*const subject_tables[SUBJECTS])(struct report *report, struct document *document, uint64_t top) = {
+    [EXITS] = report_exit_tables,     [COMPILES] = report_compile_tables, [SAMPLES] = report_sample_tables,
+    [CALLS] = report_call_tables,     [THREADS] = report_thread_tables,   [GC] = report_gc_tables,
+    [SYSCALLS] = report_syscall_tables, [SCHED] = report_cpu_tables,
+};
 
 static bool
 take_group(const struct cli_option *option, const char *text)
@@ -21,17 +30,36 @@ take_group(const struct cli_option *option, const char *text)
     return by_gem || option_wrong(option, "gem", text);
 }
 
-/* All that is recorded, or all about what the options choose. */
+/* Whether the options choose tables. */
+static bool
+chosen_p(void)
+{
+    bool any = by_endpoint || by_gem || kernel;
+    for (unsigned i = 0; i < SUBJECTS; i++) any |= subjects[i];
+    return any;
+}
+
+/* Programs, and people who want --all, get all tables; else those of the subjects that the options choose. */
 static void
 add_tables(struct report *report, struct document *document, uint64_t top)
 {
-    if (samples) report_sample_tables(report, document, top);
-    if (calls) report_call_tables(report, document, top);
-    if (syscalls) report_syscall_tables(report, document, top);
-    if (sched) report_cpu_tables(report, document, top);
+    if (!chosen_p()) {
+        report_first(report, document, format == FORMAT_MARKDOWN);
+        report_tables(report, document, top);
+        return;
+    }
+    for (unsigned i = 0; i < SUBJECTS; i++) {
+        if (subjects[i] || (kernel && (i == SYSCALLS || i == SCHED))) subject_tables[i](report, document, top);
+    }
     if (by_endpoint) report_endpoint_tables(report, document, top);
     if (by_gem) report_gem_tables(report, document, top);
-    if (!samples && !calls && !syscalls && !sched && !by_endpoint && !by_gem) report_tables(report, document, top);
+}
+
+/* People see the first screen unless they ask for more. */
+static bool
+first_screen_p(void)
+{
+    return format == FORMAT_TEXT && table == NULL && !all && !advice && !chosen_p();
 }
 
 static bool
@@ -75,14 +103,19 @@ run(const struct options *options, int file_count, char **files)
     if (report_readable(report)) {
         struct document document = {0};
         document_partial(&document, reader_parts(report->reader));
-        report_cost(report, &document);
+        if (!first_screen_p()) report_cost(report, &document);
         report_head(report, &document);
-        report_cost_missing(report, &document);
-        add_tables(report, &document, options->top);
-        report_fold(report, &document);
-        if (advice) advice_table_report(report, &document, options->top, NULL);
+        if (first_screen_p()) {
+            report_first_print(stdout, report, &document, file_count == 1 ? files[0] : "FILE...");
+        }
+        else {
+            report_cost_missing(report, &document);
+            add_tables(report, &document, options->top);
+            report_fold(report, &document);
+            if (advice) advice_table_report(report, &document, options->top, NULL);
+            if (!document_print(stdout, &document, format, table)) status = worse(status, STATUS_USAGE);
+        }
         status = worse(status, trace_filter_check("report", report));
-        if (!document_print(stdout, &document, format, table)) status = worse(status, STATUS_USAGE);
         document_free(&document);
     }
     report_free(report);
@@ -96,19 +129,25 @@ run(const struct options *options, int file_count, char **files)
 static const struct cli_option report_options[] = {
     OPTION_TOP,
     OPTIONS_TRACE_FILTER(filter),
-    CLI_OPTION("advice", NULL, "for each reason: what it means, what causes it, what helps", NULL, &advice),
-    CLI_OPTION("samples", NULL, "all about sampled time instead: by thread and state, method and line", NULL,
-               &samples),
-    CLI_OPTION("calls", NULL, "all about calls instead: callers, callees, threads, the slowest ones", NULL,
-               &calls),
-    CLI_OPTION("syscalls", NULL, "all about system calls instead: by name, method, thread and error", NULL,
-               &syscalls),
-    CLI_OPTION("sched", NULL, "all about CPUs instead: times on them, waits for them, who had them", NULL, &sched),
-    CLI_OPTION("group", "gem", "instead: exits, time and allocations by gem, or the application", take_group, NULL),
+    CLI_OPTION("all", NULL, "all tables and settings", NULL, &all),
+    CLI_OPTION("exits", NULL, "exits and fallbacks, by place, reason and instruction", NULL, &subjects[EXITS]),
+    CLI_OPTION("compiles", NULL, "what ran without compiled code, and what the compiler did", NULL,
+               &subjects[COMPILES]),
+    CLI_OPTION("samples", NULL, "sampled time, by thread and state, method and line", NULL, &subjects[SAMPLES]),
+    CLI_OPTION("calls", NULL, "calls: callers, callees, threads, the slowest ones", NULL, &subjects[CALLS]),
+    CLI_OPTION("threads", NULL, "states of threads, who held the GVL, what they blocked in", NULL,
+               &subjects[THREADS]),
+    CLI_OPTION("gc", NULL, "collections, and what allocates", NULL, &subjects[GC]),
+    CLI_OPTION("syscalls", NULL, "system calls, by name, method, thread and error", NULL, &subjects[SYSCALLS]),
+    CLI_OPTION("sched", NULL, "times on CPUs, waits for them, who had them", NULL, &subjects[SCHED]),
+    CLI_OPTION("kernel", NULL, "the same as --syscalls --sched", NULL, &kernel),
+    CLI_OPTION("advice", NULL, "--all, and for each reason: what it means, what causes it, what\nhelps", NULL,
+               &advice),
+    CLI_OPTION("group", "gem", "exits, time and allocations by gem, or the application", take_group, NULL),
     CLI_OPTION("app-only", NULL, "count what gems and Ruby do as done by the application's line that\n"
                "called them", NULL, &filter.app_only),
     CLI_OPTION("each-thread", NULL, "a row for each thread of a pool, such as those of Puma", NULL, &each_thread),
-    CLI_OPTION("endpoints", NULL, "all about requests and jobs instead: times by endpoint, the slowest", NULL,
+    CLI_OPTION("endpoints", NULL, "requests and jobs: times by endpoint, the slowest ones", NULL,
                &by_endpoint),
     OPTION_FORMAT(format, table),
     OPTION_MAX_FAULTS,
@@ -118,39 +157,46 @@ static const struct cli_option report_options[] = {
 
 const struct command command_report = {
     .name = "report",
-    .purpose = "summarize what exits cost, compilations, and where the time of threads went",
+    .purpose = "say where the time went, and what to change first",
     .arguments = "FILE...",
     .help =
-        "Prints what exits cost in time and a verdict, if the trace has the stream states; the\n"
-        "settings, the time span and the losses; where the time went: samples of it, calls by own\n"
-        "time, and exits by lost time; exits by reason, by method and line, and by instruction;\n"
-        "the worst methods with their reasons, with the times of the first and the last exit and\n"
-        "the rate over time; jumps out of blocks; what guards expected and met; the outcomes of\n"
-        "recompile exits, methods that ran without compiled code, and where exits go on after\n"
-        "recompilation; fallbacks; compilations by phase and by ISEQ; other work of the compiler;\n"
-        "invalidations; where the time of each thread went, who held the GVL while others waited,\n"
-        "where time slices ended, and what threads blocked in; times on CPUs and waits for them;\n"
-        "system calls by name, and the methods that made them; garbage collections by reason and\n"
-        "by phase; allocations and surviving objects by class and by method; threads. Several files\n"
-        "count as one run.\n"
+        "Prints one screen: what was recorded, and what of it is missing; where the time of the\n"
+        "main thread went (if others ran longer than it, of all threads, without the time in\n"
+        "which they were blocked); and at most five causes of lost time, those whose change gains\n"
+        "most first: exits, methods without compiled code, compiling, garbage, a thread that\n"
+        "holds the GVL, blocking calls, and methods by own time. A gain has bounds; `about` is an\n"
+        "estimate from what such changes gained elsewhere. The option in [ ] shows the tables\n"
+        "behind a row. JSON and CSV have all tables, among them `where` and `findings`.\n"
         "\n"
-        "With --samples, instead of these: the time of threads by state; the methods and lines in\n"
+        "Several of the following options add up. --all has the tables of all of them, and the\n"
+        "settings. Several files count as one run.\n"
+        "\n"
+        "--exits: exits by lost time, reason, method and line, and instruction; the worst methods\n"
+        "with the times of the first and the last exit and the rate over time; jumps out of\n"
+        "blocks; what guards expected and met; the outcomes of recompile exits, and where exits\n"
+        "go on after recompilation; fallbacks. --compiles: states, methods that ran without\n"
+        "compiled code, recompilations, compilations by phase and by ISEQ, invalidations.\n"
+        "--threads: where the time of each thread went, who held the GVL while others waited,\n"
+        "where time slices ended, and what threads blocked in. --gc: collections by reason and by\n"
+        "phase, allocations and surviving objects by class and by method.\n"
+        "\n"
+        "With --samples: the time of threads by state; the methods and lines in\n"
         "which they ran, and those in which they waited. Own time is that of the innermost frame;\n"
         "total time counts a method once, however often it is in a stack. Each time has its 95 %\n"
         "confidence interval.\n"
         "\n"
-        "With --calls, instead of these: total and own time of methods, their callers and callees,\n"
+        "With --calls: total and own time of methods, their callers and callees,\n"
         "threads, and the slowest single calls. The total time of a method counts a call inside\n"
         "of another one of it once; own time is without recorded calls inside. Only what lies\n"
         "between --since and --until counts. Own times and what is outside of recorded calls add\n"
         "up to the time of the threads.\n"
         "\n"
-        "With --syscalls, instead of these: time, number and errors of system calls by name, by\n"
+        "With --syscalls: time, number and errors of system calls by name, by\n"
         "method (the innermost recorded call around them, if calls are recorded, too) and by\n"
         "thread. With --sched: how long each native thread had a CPU, how long it waited for one\n"
         "(after it was preempted, after it was woken), how often it got one, how often another one\n"
         "than before, and which tasks had the CPU meanwhile; with the stream threads also how long\n"
-        "it held the GVL without a CPU. Several of these options add up.\n"
+        "it held the GVL without a CPU.\n"
         "\n"
         "With --endpoints: how long the spans of requests and jobs took, as the gem vm_trace marks\n"
         "them, by their argument `endpoint` (other spans that lie in no span, by their names);\n"
@@ -160,7 +206,7 @@ const struct command command_report = {
         "--group=gem also whose code the sampled time, lost time, exits and bytes were of;\n"
         "and the slowest one of each, with a command that shows it. The files are read twice.\n"
         "\n"
-        "With --group=gem, instead of these: exits, lost time, calls, samples and allocations by\n"
+        "With --group=gem: exits, lost time, calls, samples and allocations by\n"
         "the gem whose code the innermost frame is: of .../gems/rack-3.1.8/ that is rack, of\n"
         ".../lib/ruby/4.0.0/json/ it is json (stdlib), of Ruby's own code, and of calls of methods\n"
         "in C, it is ruby, and all other code is that of the (application).\n"

@@ -15,6 +15,7 @@
 //   calls      methods and slices: see call_slices.js
 //   syscalls, syscall_methods, cpus, cpu_others: see kernel.js
 //   sample_states, sampled …: see samples.js
+//   first: see first.js
 //   cost, states, interpreted, slices, lost_bins: see cost.js
 //   sources    texts of files with exits: see sources.js
 //   advised    [reason, is a fallback, number in advice]
@@ -577,6 +578,7 @@
   head_view({
     data, S, rows, has_exits, cost, calls, samples, threads, $, el, number, percent, plural, time,
   });
+  first_view({ data, search, $, el, number, percent, plural, time });
   listen_to_timeline();
   listen_to_table();
   update();

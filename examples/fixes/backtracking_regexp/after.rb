@@ -1,0 +1,11 @@
+# `rstrip` begins at the end.
+
+class Text
+  def strip_end(line) = line.rstrip
+end
+
+text = Text.new
+lines = Array.new(20) { |i| "name#{" " * (300 + i)}value#{" " * i}" }
+sum = 0
+(4_000 * ENV.fetch("FIXES_SCALE", "1").to_f).ceil.times { lines.each { |line| sum += text.strip_end(line).size } }
+puts sum

@@ -1,0 +1,23 @@
+# A checksum is masked only at its end, so it grows beyond 62 bits: from then on each step allocates a
+# big integer.
+# Place: Checksum#of, Integer#*
+# Subject: method
+# JIT: yjit zjit
+
+class Checksum
+  def of(bytes)
+    sum = 17
+    i = 0
+    while i < bytes.size
+      sum = sum * 31 + bytes[i]
+      i += 1
+    end
+    sum & 0xffffffff
+  end
+end
+
+checksum = Checksum.new
+lists = Array.new(8) { |n| Array.new(40) { |i| (i * 7 + n) % 251 } }
+all = 0
+(60_000 * ENV.fetch("FIXES_SCALE", "1").to_f).ceil.times { lists.each { |list| all = (all * 3 + checksum.of(list)) & 0xffffffff } }
+puts all

@@ -1,0 +1,20 @@
+# Without the line: the variables get values below.
+
+class Machine
+  def run(bytes)
+    state = mark = count = i = 0
+    while i < bytes.size
+      state = (state * 2 + bytes[i]) % 257
+      count += 1 if state > mark
+      mark = state
+      i += 1
+    end
+    count
+  end
+end
+
+machine = Machine.new
+bytes = Array.new(60) { |i| i * 37 % 251 }
+sum = 0
+(500_000 * ENV.fetch("FIXES_SCALE", "1").to_f).ceil.times { sum += machine.run(bytes) }
+puts sum

@@ -1,0 +1,18 @@
+# A text is built with `+=`: each step copies all of it. The garbage collector clears up behind.
+# Place: Csv#text, String#+
+# Subject: gc
+# JIT: any
+
+class Csv
+  def text(rows)
+    text = ""
+    rows.each { |row| text += "#{row};" }
+    text
+  end
+end
+
+csv = Csv.new
+rows = Array.new(3_000) { |i| "value #{i}" }
+size = 0
+(150 * ENV.fetch("FIXES_SCALE", "1").to_f).ceil.times { size += csv.text(rows).size }
+puts size

@@ -1,0 +1,206 @@
+# The first screen of `vm-trace report`: where the time went, and what to change first. test/traces/ has the screens of
+# the kept traces.
+require "shellwords"
+require_relative "tool_helper"
+require_relative "page_helper"
+require_relative "samples_trace"
+require_relative "../traces/make"
+
+class TestFirst < Minitest::Test
+  include PageHelper
+
+  MS = 1_000_000
+  A, B, C = "Foo#a (/app/foo.rb:3)", "Foo#b (/app/foo.rb:9)", "block in Foo#c (/app/foo.rb:20)"
+
+  def screen(bytes, *options) = with_file(bytes) { |path| tool("report", *options, path).out }
+
+  def findings(bytes, *options)
+    with_file(bytes) { |path| JSON.parse(tool("report", "--format=json", *options, path).out)["findings"]["rows"] }
+  end
+
+  def head_of(text) = text[/^Where the time went: (.*)$/, 1]
+  def lines_of(text) = text.scan(/^\d\. (.*)$/).flatten
+
+  def test_a_screen_is_a_screen
+    windows = [[], %w[--since=0 --until=9], %w[--method=* --reason=* --thread=* --since=0]]
+    Traces.all.each do |name|
+      windows.each do |options|
+        text = Dir.chdir(TRACES) { tool("report", *options, "#{name}.fxt").out }
+        assert_operator text.lines.size, :<=, 24, "#{name} #{options}"
+        assert_operator text.lines.map { |line| line.chomp.size }.max, :<=, 80, "#{name} #{options}"
+      end
+    end
+    assert_equal 5, lines_of(Dir.chdir(TRACES) { tool("report", "states.fxt").out }).size, "one has all the rows that there may be"
+  end
+
+  def test_causes_of_all_subjects_compete
+    trace = StatesTrace.new(settings: { flags: "exits compiles threads gc states" }) do |t|
+      t.states(:main, compiled: 40, exited: 30, uncompilable: 20, compiling: 10)
+      t.site("Guard", A, 7, lost: 30)
+      t.interpreted(B, "cannot be compiled", 70, 20, first: 1, last: 2)
+    end.build
+    rows = findings(trace)
+    assert_equal [["exits", A], ["interpreted", B], ["compiling", nil]], rows.map { |row| row.values_at("subject", "place") }
+    rows.each do |row|
+      assert_equal 100 * MS, row["whole_ns"]
+      assert_operator row["least_ns"], :<=, row["gain_ns"] || row["most_ns"]
+      assert_operator row["gain_ns"] || 0, :<=, row["most_ns"]
+    end
+    assert_equal 30 * MS, rows[0]["most_ns"], "no more than what the exits lost"
+    assert_nil rows[2]["gain_ns"], "what compiling less would gain is not known"
+    text = screen(trace)
+    assert_match(/\A1\. about \d+ % \(\d+ to 30 %, [\d.]+ ms\): exits at Foo#a/, text[/^1\..*/])
+    assert_match(/^3\. at most 10 % \(10\.0 ms\): compiling$/, text)
+  end
+
+  def test_what_is_small_is_no_finding
+    trace = ->(lost) do
+      StatesTrace.new do |t|
+        t.states(:main, compiled: 100 - lost, exited: lost)
+        t.site("Guard", A, 7, lost: lost)
+      end.build
+    end
+    assert_equal 1, findings(trace[3]).size
+    assert_empty findings(trace[0.9])
+    assert_match(/^Nothing to gain here: no cause took 1 % of the time\. Most of it was\ncompiled code \(99 %\)\.$/, screen(trace[0.9]))
+  end
+
+  # The main thread of a server waits all the time; of a program with helpers it does the work.
+  def test_whose_time_it_is
+    of = ->(main, worker) do
+      screen(StatesTrace.new do |t|
+        t.thread(:worker, 44)
+        t.states(:main, **main)
+        t.states(:worker, **worker)
+      end.build)
+    end
+    text = of[{ compiled: 60, blocked: 40 }, { compiled: 10, blocked: 90 }]
+    assert_equal "100 ms of the main thread", head_of(text)
+    assert_match(/^   40\.0 % +40\.0 ms  blocked$/, text)
+    text = of[{ compiled: 5, blocked: 95 }, { compiled: 50, waiting: 10, blocked: 40 }]
+    assert_equal "65.0 ms of 2 threads, without blocked time", head_of(text)
+    refute_match(/ blocked$/, text.lines.drop(2).join)
+  end
+
+  def test_shares_of_states_add_up
+    Traces.all.each do |name|
+      lines = Dir.chdir(TRACES) { tool("report", "#{name}.fxt").out }.scan(/^ +([\d.]+) %  +[\d.,]+ \w+  \S/).flatten.map(&:to_f)
+      assert_in_delta 100, lines.sum, 0.1 * lines.size, name unless lines.empty?
+    end
+  end
+
+  def test_without_times_exits_count
+    text = Dir.chdir(TRACES) { tool("report", "exits.fxt").out }
+    assert_match(/^What to change first \(of the number of exits: their cost is not recorded\)$/, text)
+    assert_match(/^1\. 67 % \(2\): at Foo#bar \(\/app\/foo\.rb:3\)$/, text)
+    assert_match(/^Counts are not cost: --vm-trace=states /, text)
+  end
+
+  def test_what_is_missing_is_said_before_the_numbers
+    assert_match(/\A.*\nlost: 1,234 events: 1,234 no space left on device\n/, Dir.chdir(TRACES) { tool("report", "lost.fxt").out })
+    assert_match(/\A.*\nonly: from 2 s to /, Dir.chdir(TRACES) { tool("report", "--since=2", "states.fxt").out })
+  end
+
+  def test_the_option_of_a_row_shows_what_the_row_is_of
+    Dir.chdir(TRACES) do
+      JSON.parse(tool("report", "--format=json", "states.fxt").out)["findings"]["rows"].each do |row|
+        result = tool("report", *Shellwords.split(row["evidence"]), "--format=json", "states.fxt")
+        assert_equal 0, result.status, row["evidence"]
+        assert_includes result.out, row["place"], row["evidence"]
+      end
+    end
+  end
+
+  # Most is known of samples, calls and collections, but not what a change would gain.
+  def test_methods_by_own_time
+    sampled = SamplesTrace.new do |t|
+      t.sample(:main, 3, 60, "compiled", "<main> (/app/main.rb:1)", A)
+      t.sample(:main, 63, 36, "interpreted", "<main> (/app/main.rb:1)", B)
+      t.sample(:main, 99, 1, "compiled", "<main> (/app/main.rb:1)", C)
+    end.build
+    rows = findings(sampled)
+    assert_equal [["method", A], ["method", B]], rows.map { |row| row.values_at("subject", "place") }
+    errors = rows.zip([60, 36]).map { |row, own_ms| (row["most_ns"] - own_ms * MS) / MS }
+    assert_equal [9, 9], errors, "bounds include what samples can be wrong by"
+    assert_equal [[0, nil]] * 2, rows.map { |row| row.values_at("least_ns", "gain_ns") }
+  end
+
+  # What a method has libraries and C do is what it would not do without the call.
+  def test_the_time_of_a_place_includes_what_it_calls
+    main, library = "<main> (/app/main.rb:1)", "JSON.parse (/usr/lib/ruby/3.4.0/json/common.rb:10)"
+    trace = SamplesTrace.new do |t|
+      t.sample(:main, 3, 40, "compiled", main, A, "Array#include? (/app/foo.rb:3)")
+      t.sample(:main, 43, 30, "interpreted", main, "Foo#a (/app/foo.rb:5)", library, "Array#map (/usr/lib/ruby/3.4.0/json/common.rb:12)")
+      t.sample(:main, 73, 7, "compiled", main, A, "Foo#inner (/app/foo.rb:30)")
+      t.sample(:main, 80, 20, "compiled", library)
+    end.build
+    rows = findings(trace).map { |row| row.values_at("place", "cause") }
+    assert_equal [[A, "57 % of it in Array#include?"], [library, "100 % of it in compiled code"],
+                  ["Foo#inner (/app/foo.rb:30)", "100 % of it in compiled code"]], rows
+  end
+
+  # One row has all that is known of a place: the causes add up, and the most is all of its time.
+  def test_causes_of_a_place_are_one_row
+    trace = StatesTrace.new do |t|
+      t.states(:main, compiled: 50, exited: 30, uncompilable: 20)
+      t.site("Guard", A, 7, lost: 20)
+      t.site("Other", "Foo#a (/app/foo.rb:4)", 7, lost: 10)
+      t.interpreted("Foo#a (/app/foo.rb:2)", "cannot be compiled", 70, 20, first: 1, last: 2)
+    end.build
+    row, *rest = findings(trace)
+    assert_empty rest
+    assert_equal ["exits", A], row.values_at("subject", "place")
+    alone = ->(&block) { findings(StatesTrace.new { |t| t.states(:main, compiled: 50, exited: 50); block.(t) }.build)[0]["gain_ns"] }
+    parts = [alone.() { |t| t.site("Guard", A, 7, lost: 30) },
+             alone.() { |t| t.interpreted(A, "cannot be compiled", 70, 20, first: 1, last: 2) }]
+    assert_equal parts.sum, row["gain_ns"]
+    assert_match(/^Guard, /, row["cause"])
+  end
+
+  # With few samples the place of a sample is chance.
+  def test_garbage_has_a_place_only_if_enough_was_sampled
+    trace = ->(samples) do
+      ThreadsTrace.new(settings: { allocations: [:uint64, 1000] }) do |t|
+        t.runs(:main, 1)
+        t.during(:main, "gc", "GC minor", 10, 60, count: [:uint64, 1], reason: "newobj")
+        samples.times { |i| t.allocates(:main, "String", 61 + i, sample: i, weight: 1000, frames: [i.even? ? A : B]) }
+        t.leaves(:main, 100, ThreadsTrace::DEAD)
+      end.build
+    end
+    row, *rest = findings(trace[30])
+    assert_equal ["gc", "gc"], [row, *rest].map { |one| one["subject"] }
+    assert_equal [A, B], [row, *rest].map { |one| one["place"] }.sort
+    assert_operator row["least_ns"], :<, row["gain_ns"] / 3, "half of thirty samples can be a third"
+    assert_equal [["gc", nil]], findings(trace[10]).map { |one| one.values_at("subject", "place") }
+  end
+
+  # --- the page ---
+
+  def test_the_page_begins_with_it
+    trace = File.binread(File.join(TRACES, "states.fxt"))
+    first = data_of(page(trace))["first"]
+    members = %w[subject what place cause helps least_ns most_ns gain_ns whole_ns]
+    assert_equal findings(trace).map { |row| row.values_at(*members) }, first["findings"].map { |row| row.values_at(*members) }
+    where = with_file(trace) { |path| JSON.parse(tool("report", "--format=json", path).out)["where"]["rows"] }
+    assert_equal where.map { |row| row.values_at("state", "ns") }, first["where"]
+    chosen = data_of(page(trace, "--since=2", "--until=3"))["first"]
+    assert_empty chosen["where"], "sums of states are of the whole trace"
+  end
+
+  def test_a_row_of_the_page_leads_to_its_evidence
+    browse(File.binread(File.join(TRACES, "states.fxt"))) do |browser|
+      rows = browser.map("#first-findings li", "e.innerText")
+      assert_equal 5, rows.size
+      assert_match(/\Aabout [\d.]+ % \([\d.]+ % to [\d.]+ %, [\d.]+ s\): exits at Parser#scan \(\/app\/parser\.rb:31\)\n/, rows.first)
+      browser.run("document.querySelector('#first-findings button').click()")
+      assert_equal "Parser#scan", browser.run("return document.getElementById('search').value")
+      assert_equal [true], rows_of(browser, "#table-section table").map { |row| row.join.include?("Parser#scan") }.uniq
+    end
+  end
+
+  def test_a_page_of_standard_input_has_no_such_head
+    data = data_of(tool("html", "-o", "-", "-", stdin: File.binread(File.join(TRACES, "states.fxt"))).out)
+    assert_equal [[], []], data["first"].values_at("where", "findings")
+    refute_empty data["rows"]
+  end
+end

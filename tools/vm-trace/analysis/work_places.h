@@ -1,0 +1,42 @@
+#ifndef WORK_PLACES_H
+#define WORK_PLACES_H
+/* work_places.h - sampled time by the method that could be changed: the innermost one of the application in each stack,
+ * with all that it called in libraries, in Ruby and in C. Stacks without such a method count for their innermost one
+ * outside of Ruby's own files.
+ *
+ *      work_places_of -> the rows, work_places_find -> work_places_free
+ *
+ * A method in C has the line of its caller, as have a block and the loop that calls it if they are on one line: frames
+ * of one line are one place, the outermost of them.
+ */
+#include "analysis/sample_sums.h"
+#include "analysis/time_samples.h"
+
+enum { WORK_PLACES_MAX = 256 * 1024 };
+
+struct work_place {
+    uint32_t method; /* the key: the label without its line */
+    uint64_t ns[TIME_SAMPLE_STATES];
+    /* The line with most of the time in which it ran, and the innermost frame with most of it, both labels; the latter
+     * without its line. */
+    uint32_t line, innermost;
+    uint64_t line_ns, innermost_ns;
+};
+
+struct work_places {
+    struct row_table rows; /* of struct work_place */
+    struct map place_of;   /* label, also without its line -> method */
+    struct pool *pool;
+};
+
+/* Of a profile with states and without threads, whose frames no option leaves out. */
+struct work_places work_places_of(const struct time_samples *samples, struct frame_owners *owners);
+void work_places_free(struct work_places *places);
+/* Returns the place that a label belongs to; the label without its line if no sample tells. */
+uint32_t work_place_of(const struct work_places *places, uint32_t label);
+/* Returns the row of a method, or NULL. */
+const struct work_place *work_places_find(struct work_places *places, uint32_t method);
+/* The time in which it ran, or waited for a CPU. */
+uint64_t work_place_ran_ns(const struct work_place *place);
+
+#endif

@@ -1,0 +1,793 @@
+/* findings.c - see findings.h */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/advice.h"
+#include "analysis/label.h"
+#include "analysis/lasting_exits.h"
+#include "analysis/work_places.h"
+#include "render/code_text.h"
+#include "render/findings.h"
+
+const char *const finding_subject_names[FINDING_SUBJECTS] = {
+    [FINDING_EXITS] = "exits",     [FINDING_INTERPRETED] = "interpreted", [FINDING_COMPILING] = "compiling",
+    [FINDING_GC] = "gc",           [FINDING_GVL] = "gvl",                 [FINDING_BLOCKED] = "blocked",
+    [FINDING_METHOD] = "method",
+};
+
+/* What part of the time that a cause takes its change gains. doc/guide/fixes.md has the measurements. */
+static const struct {
+    double least, gain, most; /* gain 0: it is not known what the same work takes otherwise */
+} gains[FINDING_SUBJECTS] = {
+    [FINDING_EXITS] = {0.30, 0.70, 1.0},
+    [FINDING_INTERPRETED] = {0.20, 0.60, 0.95},
+    [FINDING_COMPILING] = {0, 0, 1},
+    [FINDING_GC] = {0.30, 0.80, 1.0},
+    [FINDING_GVL] = {0, 0, 1},
+    [FINDING_BLOCKED] = {0, 0, 1},
+    [FINDING_METHOD] = {0, 0, 1},
+};
+
+/* Shares of the whole from which on a cause is worth a row; a method's own time has no cause, so it needs more. */
+static const double worth = 0.01, method_worth = 0.05;
+
+/* --- where the time went ---------------------------------------------------------------------------- */
+
+enum where_source { OF_STATES, OF_SAMPLES, OF_THREADS, WHERE_SOURCES };
+
+/* Times of a thread by state; those in which it does not run come last. */
+struct thread_where {
+    uint32_t thread;
+    struct where_state states[WHERE_STATES_MOST];
+    unsigned count;
+};
+static const char blocked[] = "blocked", waiting[] = "waiting for the GVL", no_cpu[] = "waiting for a CPU";
+
+static struct row_table *
+source_rows(struct report *report, enum where_source source)
+{
+    switch (source) {
+      case OF_STATES: return &report->execution.threads;
+      case OF_SAMPLES: return &report->samples.threads;
+      default: return &report->states.threads;
+    }
+}
+
+static void
+put_state(struct thread_where *where, const char *name, uint64_t ns)
+{
+    where->states[where->count++] = (struct where_state){name, ns};
+}
+
+static struct thread_where
+thread_where(struct report *report, enum where_source source, uint32_t row)
+{
+    static const char *const sampled[TIME_SAMPLE_STATES] = {
+        [TIME_SAMPLE_COMPILED] = "compiled code",   [TIME_SAMPLE_INTERPRETED] = "interpreted",
+        [TIME_SAMPLE_COMPILING] = "compiling",      [TIME_SAMPLE_GC] = "garbage collection",
+        [TIME_SAMPLE_BLOCKED] = blocked,            [TIME_SAMPLE_WAITING] = waiting,
+        [TIME_SAMPLE_NO_CPU] = no_cpu,
+    };
+    struct thread_where where = {0};
+    const void *found = row_table_at(source_rows(report, source), row);
+    if (source == OF_STATES) {
+        const struct execution_thread *thread = found;
+        where.thread = thread->thread;
+        for (unsigned i = 0; i < EXECUTION_UNSEEN; i++) {
+            const char *name = i == EXECUTION_BLOCKED   ? blocked
+                               : i == EXECUTION_WAITING ? waiting
+                                                        : execution_state_names[i].meaning;
+            put_state(&where, name, thread->ns[i]);
+        }
+    }
+    else if (source == OF_SAMPLES) {
+        const struct sample_thread *thread = found;
+        where.thread = thread->thread;
+        for (unsigned i = 0; i < TIME_SAMPLE_STATES; i++) put_state(&where, sampled[i], thread->times.ns[i]);
+    }
+    else {
+        const struct thread_times *times = found;
+        where.thread = times->row;
+        put_state(&where, "running", times->ns[THREAD_RUNNING]);
+        put_state(&where, "garbage collection", times->ns[THREAD_IN_GC]);
+        put_state(&where, waiting, times->ns[THREAD_WAITING]);
+        put_state(&where, blocked, times->ns[THREAD_BLOCKED]);
+    }
+    return where;
+}
+
+/* The tracer calls it so, unless the program does otherwise. */
+static bool
+main_thread_p(const struct report *report, uint32_t number)
+{
+    const struct report_thread *thread = report_thread(report, number);
+    return fxt_string_is(pool_string(report->pool, thread->name), "main") ||
+           (thread->runs == STRING_NONE && thread->tid == report_process(report, thread->process)->pid);
+}
+
+static uint64_t
+ran_ns(const struct thread_where *where)
+{
+    uint64_t ns = 0;
+    for (unsigned i = 0; i < where->count; i++) {
+        const char *name = where->states[i].name;
+        if (name != blocked && name != waiting && name != no_cpu) ns += where->states[i].ns;
+    }
+    return ns;
+}
+
+static int
+longest_state_first(const void *left, const void *right)
+{
+    const struct where_state *a = left, *b = right;
+    if (a->ns != b->ns) return a->ns > b->ns ? -1 : 1;
+    return strcmp(a->name, b->name);
+}
+
+/* No stream knows states: the lives of main threads, for shares of what others know. */
+static void
+add_lives(struct report *report, struct where *where)
+{
+    where->of_main = true;
+    for (uint32_t i = 0; i < report->threads.count; i++) {
+        if (!main_thread_p(report, i) || !report_thread_wanted(report, i)) continue;
+        where->threads++;
+        where->whole_ns += report_thread_ns(report, i, 0);
+    }
+}
+
+static struct where
+where_of(const struct view *view)
+{
+    struct report *report = view->report;
+    struct where where = {0};
+    enum where_source source = OF_STATES;
+    while (source < WHERE_SOURCES && source_rows(report, source)->count == 0) source++;
+    if (source == WHERE_SOURCES && !report->exits_only) add_lives(report, &where);
+    if (source == WHERE_SOURCES || report->exits_only) return where;
+    uint32_t rows = source_rows(report, source)->count;
+    uint64_t all_ns = 0, main_ns = 0;
+    for (uint32_t i = 0; i < rows; i++) {
+        struct thread_where thread = thread_where(report, source, i);
+        if (!report_thread_wanted(report, thread.thread)) continue;
+        all_ns += ran_ns(&thread);
+        if (main_thread_p(report, thread.thread)) main_ns += ran_ns(&thread);
+    }
+    where.of_main = main_ns >= all_ns - main_ns;
+    for (uint32_t i = 0; i < rows; i++) {
+        struct thread_where thread = thread_where(report, source, i);
+        if (!report_thread_wanted(report, thread.thread)) continue;
+        if (where.of_main && !main_thread_p(report, thread.thread)) continue;
+        where.threads++;
+        where.count = thread.count;
+        for (unsigned state = 0; state < thread.count; state++) {
+            where.states[state].name = thread.states[state].name;
+            if (!where.of_main && thread.states[state].name == blocked) continue;
+            where.states[state].ns += thread.states[state].ns;
+            where.whole_ns += thread.states[state].ns;
+        }
+    }
+    qsort(where.states, where.count, sizeof *where.states, longest_state_first);
+    while (where.count > 0 && where.states[where.count - 1].ns == 0) where.count--;
+    return where;
+}
+
+/* --- the list --------------------------------------------------------------------------------------- */
+
+/* A time that is not exactly known. */
+struct uncertain {
+    double ns, error_ns;
+};
+
+/* What a change gains if a cause takes this. */
+struct gain {
+    double least, ns, most;
+};
+
+static struct gain
+gain_of(enum finding_subject subject, struct uncertain time)
+{
+    return (struct gain){gains[subject].least * (time.ns - time.error_ns), gains[subject].gain * time.ns,
+                         gains[subject].most * (time.ns + time.error_ns)};
+}
+
+/* The order of rows: by what they gain; where that is not known, a quarter of the most. */
+static double
+weight(const struct finding *finding)
+{
+    if (finding->of_count > 0) return (double)finding->count / (double)finding->of_count;
+    double ns = (double)finding->most_ns / 4;
+    if (finding->estimated && (double)finding->gain_ns > ns) ns = (double)finding->gain_ns;
+    return finding->whole_ns > 0 ? ns / (double)finding->whole_ns : 0;
+}
+
+/* Puts a row in its place. */
+static void
+insert(struct findings *findings, const struct finding *finding)
+{
+    unsigned at = findings->count;
+    while (at > 0 && weight(&findings->list[at - 1]) < weight(finding)) at--;
+    if (at == FINDINGS_MOST) return;
+    if (findings->count < FINDINGS_MOST) findings->count++;
+    memmove(&findings->list[at + 1], &findings->list[at], (findings->count - 1 - at) * sizeof *finding);
+    findings->list[at] = *finding;
+}
+
+static uint64_t
+within(double ns, uint64_t whole_ns)
+{
+    return ns <= 0 ? 0 : ns < (double)whole_ns ? (uint64_t)ns : whole_ns;
+}
+
+/* Takes a row with this gain if it is worth it. */
+static void
+add(struct findings *findings, const struct finding *given, struct gain gain)
+{
+    struct finding finding = *given;
+    double least = finding.subject == FINDING_METHOD ? method_worth : worth;
+    if (finding.whole_ns == 0) finding.whole_ns = findings->where.whole_ns;
+    finding.least_ns = within(gain.least, finding.whole_ns);
+    finding.gain_ns = within(gain.ns, finding.whole_ns);
+    finding.most_ns = within(gain.most, finding.whole_ns);
+    finding.estimated = finding.gain_ns > 0;
+    uint64_t gain_ns = finding.estimated ? finding.gain_ns : finding.most_ns;
+    if (gain_ns > 0 && (double)gain_ns >= least * (double)finding.whole_ns) insert(findings, &finding);
+}
+
+/* The option that chooses the method of a label. */
+static struct fxt_string
+method_option(const struct view *view, const char *subject, struct fxt_string label)
+{
+    struct label_parts parts = label_parts(label);
+    bool plain = parts.method.len > 0 && memchr(parts.method.ptr, '\'', parts.method.len) == NULL;
+    if (!plain) return document_text(view->document, "%s", subject);
+    return document_text(view->document, "%s --method='%.*s'", subject, (int)parts.method.len, parts.method.ptr);
+}
+
+/* --- by place ------------------------------------------------------------------------------------------ */
+
+/* What is known of a method of the application, and what it calls. */
+struct place {
+    uint32_t method; /* the key, as work_places.h has it */
+    uint64_t lost_ns, interpreted_ns, bytes;
+    /* The rows with most of each: index + 1; 0: none. */
+    uint32_t exits, iseq, allocations;
+    uint64_t most_lost_ns, most_interpreted_ns, most_bytes;
+};
+enum { PLACES_MAX = 256 * 1024 };
+
+struct by_place {
+    struct row_table rows; /* of struct place */
+    struct work_places work;
+    struct row_table exits;       /* of struct exit_row */
+    struct row_table allocations; /* of struct allocation_row, by frame */
+    struct allocation_row allocated;
+    struct row_table lasting; /* of struct lasting_exits */
+    double gc_ns;             /* all pauses */
+    uint64_t collections;
+    bool places_garbage; /* enough allocations were sampled to say where */
+};
+
+static struct place *
+place_of(struct by_place *by_place, uint32_t label)
+{
+    uint32_t method = work_place_of(&by_place->work, label);
+    return row_table_get(&by_place->rows, &method);
+}
+
+/* Adds to a sum, and keeps the row with most of it. */
+static void
+add_part(uint64_t *sum, uint64_t *most, uint32_t *row_of_most, uint64_t amount, uint32_t row)
+{
+    *sum += amount;
+    if (amount <= *most) return;
+    *most = amount;
+    *row_of_most = row + 1;
+}
+
+static void
+gather_exits(const struct view *view, struct by_place *by_place)
+{
+    by_place->exits = view_exits(view, false, BY_CATEGORY | BY_REASON | BY_LOCATION | BY_INSN | BY_CALLEE, NULL);
+    for (uint32_t i = 0; i < by_place->exits.count; i++) {
+        const struct exit_row *row = row_table_at(&by_place->exits, i);
+        struct place *place = row->lost_ns > 0 ? place_of(by_place, row->location) : NULL;
+        if (place != NULL) add_part(&place->lost_ns, &place->most_lost_ns, &place->exits, row->lost_ns, i);
+    }
+}
+
+/* An ISEQ's time includes what it called; its method's samples do not. */
+static void
+gather_interpreted(const struct view *view, struct by_place *by_place)
+{
+    struct report *report = view->report;
+    struct row_table methods = sample_sums(&report->samples.all, false);
+    for (uint32_t i = 0; i < report->execution.iseqs.count; i++) {
+        const struct execution_iseq *iseq = row_table_at(&report->execution.iseqs, i);
+        if (!report_iseq_wanted(report, iseq->iseq)) continue;
+        uint64_t ns = iseq->interpreted_ns;
+        uint32_t method = label_without_line(report->pool, iseq->iseq);
+        const struct sample_row *sampled = row_table_find(&methods, &method);
+        uint64_t own_ns = sampled != NULL ? sampled->own.ns[TIME_SAMPLE_INTERPRETED] : 0;
+        if (methods.count > 0 && own_ns < ns) ns = own_ns;
+        struct place *place = ns > 0 ? place_of(by_place, iseq->iseq) : NULL;
+        if (place != NULL)
+            add_part(&place->interpreted_ns, &place->most_interpreted_ns, &place->iseq, ns, i);
+    }
+    row_table_free(&methods);
+}
+
+static void
+gather_garbage(const struct view *view, struct by_place *by_place)
+{
+    enum { SAMPLES_LEAST = 20 };
+    struct report *report = view->report;
+    for (uint32_t i = 0; i < report->gc.reasons.count; i++) {
+        const struct gc_reason *reason = row_table_at(&report->gc.reasons, i);
+        by_place->gc_ns += (double)reason->pauses.total_ns;
+        by_place->collections += reason->collections;
+    }
+    by_place->allocations = allocations_group(&report->allocations, ALLOCATIONS_BY_FRAME, &by_place->allocated);
+    const struct allocation_row *sum = &by_place->allocated;
+    by_place->places_garbage = sum->all.samples >= SAMPLES_LEAST || (sum->all.bytes > 0 && allocations_exact(sum));
+    for (uint32_t i = 0; i < by_place->allocations.count && by_place->places_garbage; i++) {
+        const struct allocation_row *row = row_table_at(&by_place->allocations, i);
+        struct place *place = row->frame != STRING_NONE ? place_of(by_place, row->frame) : NULL;
+        if (place != NULL) add_part(&place->bytes, &place->most_bytes, &place->allocations, row->all.bytes, i);
+    }
+}
+
+static struct by_place
+gather_places(const struct view *view)
+{
+    struct report *report = view->report;
+    struct by_place by_place = {.work = work_places_of(&report->samples.all, &report->owners)};
+    row_table_init(&by_place.rows, sizeof(struct place), 1, PLACES_MAX);
+    by_place.lasting = lasting_exits_of(report);
+    gather_exits(view, &by_place);
+    if (report->exits_only) return by_place;
+    gather_interpreted(view, &by_place);
+    gather_garbage(view, &by_place);
+    for (uint32_t i = 0; i < by_place.work.rows.count; i++) {
+        const struct work_place *work = row_table_at(&by_place.work.rows, i);
+        row_table_get(&by_place.rows, &work->method);
+    }
+    return by_place;
+}
+
+static void
+free_places(struct by_place *by_place)
+{
+    work_places_free(&by_place->work);
+    exit_rows_free(&by_place->exits);
+    allocation_rows_free(&by_place->allocations);
+    row_table_free(&by_place->lasting);
+    row_table_free(&by_place->rows);
+}
+
+/* A part of the sampled time. */
+static struct uncertain
+sampled(const struct report *report, uint64_t ns)
+{
+    const struct report_samples *samples = &report->samples;
+    uint64_t whole_ns = 0;
+    for (uint32_t i = 0; i < samples->threads.count; i++) {
+        const struct sample_thread *thread = row_table_at(&samples->threads, i);
+        whole_ns += sample_times_ns(&thread->times, false);
+    }
+    bool periodic = samples->all.period_ns > 0;
+    return (struct uncertain){(double)ns, periodic ? sample_error_ns(ns, whole_ns, samples->all.period_ns) : 0};
+}
+
+/* The part of the collections that a place's allocations cause. */
+static struct uncertain
+garbage_of(const struct by_place *by_place, const struct place *place)
+{
+    const struct allocation_row *sum = &by_place->allocated;
+    if (place->bytes == 0) return (struct uncertain){0};
+    double share = (double)place->bytes / (double)sum->all.bytes;
+    double margin = allocations_exact(sum) ? 0 : allocation_margin(share, sum->all.samples);
+    return (struct uncertain){share * by_place->gc_ns, margin * by_place->gc_ns};
+}
+
+/* --- the subjects ------------------------------------------------------------------------------------ */
+
+static const char *
+exit_help(const struct view *view, struct row_table *lasting, const struct exit_row *row)
+{
+    const struct pool *pool = view->report->pool;
+    const char *reason = pool_string(pool, row->reason).ptr;
+    const struct lasting_exits *place = lasting_exits_find(lasting, row->reason);
+    unsigned name;
+    /* Exits that cost so much do not end by themselves, unless the JIT compiles again because of them. */
+    if (row->category == STRING_SIDE_EXIT || (place != NULL && place->lasts)) {
+        int64_t index;
+        struct fxt_string insn = insn_without_index(pool_string(pool, row->insn), &index);
+        const struct lasting_advice *advice = advice_lasting(reason, insn);
+        if (advice != NULL) return advice->help;
+    }
+    const struct advice *advice = advice_find(ADVICE_EXIT, reason, &name);
+    return advice != NULL && advice->help != NULL ? advice->help : "";
+}
+
+/* "GuardType(Fixnum), opt_plus: 63 times, each 12.5 us" */
+static struct fxt_string
+exit_cause(const struct view *view, const struct exit_row *row)
+{
+    char count[NUMBER_TEXT], each[NUMBER_TEXT];
+    bool timed = row->lost_ns > 0 && row->count > 0;
+    return document_text(view->document, "%s, %s: %s time%s%s%s", view_name(view, row->reason).ptr,
+                         view_name(view, row->insn).ptr, with_commas(count, row->count), row->count == 1 ? "" : "s",
+                         timed ? ", each " : "", timed ? duration_text(each, row->lost_ns / row->count) : "");
+}
+
+static void
+describe_exits(const struct view *view, struct by_place *by_place, const struct place *place, struct finding *finding)
+{
+    const struct exit_row *row = row_table_at(&by_place->exits, place->exits - 1);
+    finding->what = text_of("exits at");
+    finding->place = view_name(view, row->location);
+    finding->cause = exit_cause(view, row);
+    finding->helps = text_of(exit_help(view, &by_place->lasting, row));
+    finding->evidence = method_option(view, "--exits", finding->place);
+}
+
+/* The state that such an ISEQ is in. */
+static enum execution_state
+state_of(const struct execution_iseq *iseq)
+{
+    if (iseq->why == STRING_CANNOT_BE_COMPILED) return EXECUTION_UNCOMPILABLE;
+    return iseq->why == STRING_PROFILED_AGAIN ? EXECUTION_REPROFILED : EXECUTION_UNCOMPILED;
+}
+
+static const char *
+interpreted_help(const struct execution_iseq *iseq, struct fxt_string label)
+{
+    enum { LONG_NS = 5 * 1000 * 1000 }; /* of one call */
+    if (state_of(iseq) == EXECUTION_UNCOMPILABLE)
+        return "Write without what the compiler refuses; `report --compiles` names it.";
+    if (state_of(iseq) == EXECUTION_REPROFILED) return "Find what invalidated its code: `vm-trace history`.";
+    if (fxt_string_starts(label_parts(label).path, "<internal:"))
+        return "Part of Ruby: a loop of its own in a method, or a lower call threshold, makes it compiled.";
+    if (iseq->calls == 0 || iseq->interpreted_ns / iseq->calls >= LONG_NS)
+        return "A JIT compiles what is called often: put the loop's body into a method.";
+    return "It was called too seldom to be compiled: run longer, or lower the call threshold.";
+}
+
+static void
+describe_interpreted(const struct view *view, const struct place *place, struct finding *finding)
+{
+    struct report *report = view->report;
+    const struct execution_iseq *iseq = row_table_at(&report->execution.iseqs, place->iseq - 1);
+    char text[CODE_TEXT], calls[NUMBER_TEXT];
+    code_text(text, &report->history, report->pool, iseq, report->start_ns);
+    finding->what = text_of("interpreted:");
+    finding->place = view_name(view, iseq->iseq);
+    finding->cause = document_text(view->document, "%s, %s call%s", *text ? text : view_name(view, iseq->why).ptr,
+                                   with_commas(calls, iseq->calls), iseq->calls == 1 ? "" : "s");
+    finding->helps = text_of(interpreted_help(iseq, finding->place));
+    finding->evidence = method_option(view, "--compiles", finding->place);
+}
+
+static void
+describe_garbage(const struct view *view, const struct by_place *by_place, const struct place *place,
+                 struct finding *finding)
+{
+    const struct allocation_row *row = row_table_at(&by_place->allocations, place->allocations - 1);
+    char number[NUMBER_TEXT], bytes[NUMBER_TEXT], time[NUMBER_TEXT];
+    finding->what = text_of("garbage of");
+    finding->place = view_name(view, row->frame);
+    finding->cause = document_text(view->document, "%.0f %% of the bytes that %s collections in %s freed (%s)",
+                                   100 * (double)place->bytes / (double)by_place->allocated.all.bytes,
+                                   with_commas(number, by_place->collections),
+                                   duration_text(time, (uint64_t)by_place->gc_ns), bytes_text(bytes, place->bytes));
+    finding->helps = text_of("Allocate less there: reuse objects, change them in place, avoid copies.");
+    finding->evidence = text_of("--gc");
+}
+
+static void
+describe_work(const struct view *view, const struct work_place *work, struct finding *finding)
+{
+    uint64_t ran_ns = work_place_ran_ns(work);
+    finding->what = text_of("time in");
+    finding->place = view_name(view, work->line);
+    if (work->innermost != work->method) {
+        struct fxt_string inner = label_parts(view_name(view, work->innermost)).method;
+        finding->cause = document_text(view->document, "%.0f %% of it in %.*s",
+                                       100 * (double)work->innermost_ns / (double)ran_ns, (int)inner.len, inner.ptr);
+    }
+    else {
+        finding->cause = document_text(view->document, "%.0f %% of it in compiled code",
+                                       100 * (double)work->ns[TIME_SAMPLE_COMPILED] / (double)ran_ns);
+    }
+    finding->helps = text_of("Call it less often, or do less in it; what its lines cost: `vm-trace annotate`.");
+    finding->evidence = text_of("--samples");
+}
+
+/* One row for what is known of a place; its subject is the cause that gains most. A change can also save what the place
+ * calls, and its allocations: that is the most. */
+static void
+add_place(const struct view *view, struct findings *findings, struct by_place *by_place, const struct place *place)
+{
+    const struct work_place *work = work_places_find(&by_place->work, place->method);
+    const struct gain causes[] = {
+        [FINDING_EXITS] = gain_of(FINDING_EXITS, (struct uncertain){(double)place->lost_ns, 0}),
+        [FINDING_INTERPRETED] = gain_of(FINDING_INTERPRETED, sampled(view->report, place->interpreted_ns)),
+        [FINDING_GC] = gain_of(FINDING_GC, garbage_of(by_place, place)),
+    };
+    static const enum finding_subject subjects[] = {FINDING_EXITS, FINDING_INTERPRETED, FINDING_GC};
+    struct gain gain = {0};
+    struct finding finding = {.subject = FINDING_METHOD};
+    double best = worth * (double)findings->where.whole_ns;
+    for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++) {
+        const struct gain *cause = &causes[subjects[i]];
+        gain.least += cause->least > 0 ? cause->least : 0;
+        gain.ns += cause->ns;
+        gain.most += cause->most;
+        if (cause->ns >= best) best = cause->ns, finding.subject = subjects[i];
+    }
+    if (work != NULL) {
+        /* The samples in the garbage collector are those of the collections that happened to begin there. */
+        uint64_t ran_ns = work_place_ran_ns(work) - (by_place->places_garbage ? work->ns[TIME_SAMPLE_GC] : 0);
+        struct gain work_gain = gain_of(FINDING_METHOD, sampled(view->report, ran_ns));
+        double most = work_gain.most + causes[FINDING_GC].most;
+        if (most > gain.most) gain.most = most;
+    }
+    switch (finding.subject) {
+      case FINDING_EXITS: describe_exits(view, by_place, place, &finding); break;
+      case FINDING_INTERPRETED: describe_interpreted(view, place, &finding); break;
+      case FINDING_GC: describe_garbage(view, by_place, place, &finding); break;
+      default:
+        if (work == NULL || work_place_ran_ns(work) == 0) return;
+        describe_work(view, work, &finding);
+        gain.ns = 0;
+    }
+    add(findings, &finding, gain);
+}
+
+/* Collections, where it is not known what allocates. */
+static void
+add_collections(const struct view *view, struct findings *findings, const struct by_place *by_place)
+{
+    if (by_place->places_garbage || by_place->gc_ns == 0) return;
+    char number[NUMBER_TEXT], time[NUMBER_TEXT];
+    struct finding finding = {
+        .subject = FINDING_GC,
+        .what = text_of("garbage collections"),
+        .place = text_of(""),
+        .cause = document_text(view->document, "%s collections took %s", with_commas(number, by_place->collections),
+                               duration_text(time, (uint64_t)by_place->gc_ns)),
+        .helps = text_of(by_place->allocations.count == 0
+                             ? "Record what allocates: --vm-trace=profile."
+                             : "Too few allocations were sampled to say of what: allocations:16K."),
+        .evidence = text_of("--gc"),
+    };
+    add(findings, &finding, gain_of(FINDING_GC, (struct uncertain){by_place->gc_ns, 0}));
+}
+
+/* Nothing has a time: exits by their number. */
+static void
+add_counts(const struct view *view, struct findings *findings, struct by_place *by_place)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < by_place->exits.count; i++)
+        sum += ((const struct exit_row *)row_table_at(&by_place->exits, i))->count;
+    for (uint32_t i = 0; i < by_place->exits.count && i < FINDINGS_MOST; i++) { /* most first */
+        const struct exit_row *row = row_table_at(&by_place->exits, i);
+        if ((double)row->count < worth * (double)sum) continue;
+        struct fxt_string location = view_name(view, row->location);
+        struct finding finding = {
+            .subject = FINDING_EXITS,
+            .count = row->count,
+            .of_count = sum,
+            .what = text_of("at"),
+            .place = location,
+            .cause = exit_cause(view, row),
+            .helps = text_of(exit_help(view, &by_place->lasting, row)),
+            .evidence = method_option(view, "--exits", location),
+        };
+        insert(findings, &finding);
+    }
+}
+
+static uint64_t
+state_ns(const struct where *where, const char *name)
+{
+    for (unsigned i = 0; i < where->count; i++) {
+        if (strcmp(where->states[i].name, name) == 0) return where->states[i].ns;
+    }
+    return 0;
+}
+
+static void
+add_compiling(const struct view *view, struct findings *findings)
+{
+    const struct compilations *compilations = &view->report->compilations;
+    const struct compiled_iseq *most = NULL;
+    for (uint32_t i = 0; i < compilations->iseqs.count; i++) {
+        const struct compiled_iseq *iseq = row_table_at(&compilations->iseqs, i);
+        if (most == NULL || iseq->total_ns > most->total_ns) most = iseq;
+    }
+    char count[NUMBER_TEXT], iseqs[NUMBER_TEXT];
+    struct finding finding = {
+        .subject = FINDING_COMPILING,
+        .what = text_of(most != NULL ? "compiling, most of it" : "compiling"),
+        .place = most != NULL ? view_name(view, most->iseq) : text_of(""),
+        .cause = document_text(view->document, "%s compilations of %s methods and blocks",
+                               with_commas(count, compilations->whole.count),
+                               with_commas(iseqs, compilations->iseqs.count)),
+        .helps = text_of("It ends when the program is warm; code that is made anew is compiled anew."),
+        .evidence = text_of("--compiles"),
+    };
+    uint64_t ns = state_ns(&findings->where, execution_state_names[EXECUTION_COMPILING].meaning);
+    add(findings, &finding, gain_of(FINDING_COMPILING, (struct uncertain){(double)ns, 0}));
+}
+
+/* Where a thread's time slices ended mostly: a sample of what it does with the GVL. */
+static uint32_t
+preempted_at(const struct report *report, uint32_t thread)
+{
+    uint64_t most = 0;
+    uint32_t frame = STRING_NONE;
+    for (uint32_t i = 0; i < report->preempted.count; i++) {
+        const struct report_preempted *row = row_table_at(&report->preempted, i);
+        if (row->thread == thread && row->count > most) most = row->count, frame = row->frame;
+    }
+    return frame;
+}
+
+static void
+add_gvl(const struct view *view, struct findings *findings)
+{
+    struct report *report = view->report;
+    const struct thread_times *most = NULL;
+    uint64_t others_ns = 0, lives_ns = 0;
+    uint32_t threads = 0;
+    for (uint32_t i = 0; i < report->states.threads.count; i++) {
+        const struct thread_times *times = row_table_at(&report->states.threads, i);
+        if (!report_thread_wanted(report, times->row)) continue;
+        others_ns += times->others_ns;
+        if (times->ns[THREAD_WAITING] > 0) lives_ns += thread_life_ns(times), threads++;
+        if (most == NULL || times->others_ns > most->others_ns) most = times;
+    }
+    if (most == NULL || threads < 2) return;
+    bool one = most->others_ns >= others_ns / 3; /* else they all hold it in turns */
+    char time[NUMBER_TEXT], count[NUMBER_TEXT];
+    uint32_t frame = preempted_at(report, most->row);
+    struct finding finding = {
+        .subject = FINDING_GVL,
+        .whole_ns = lives_ns,
+        .what = text_of(one ? "waits for the GVL, held by" : "waits for the GVL"),
+        .place = one ? view_name(view, report_thread(report, most->row)->name) : text_of(""),
+        .cause = document_text(view->document, "threads waited %s%s%s", duration_text(time, one ? most->others_ns : others_ns),
+                               frame != STRING_NONE ? " while it ran " : "",
+                               frame != STRING_NONE ? view_name(view, frame).ptr : ""),
+        .helps = text_of(one ? "Cut its work into short pieces, or move it into another process."
+                             : "More processes with fewer threads each: one GVL serves them all."),
+        .evidence = text_of("--threads"),
+    };
+    if (!one) finding.cause = document_text(view->document, "%s threads waited %s of %s for each other",
+                                            with_commas(count, threads), time, duration_text(count, lives_ns));
+    double ns = (double)(one ? most->others_ns : others_ns);
+    add(findings, &finding, gain_of(FINDING_GVL, (struct uncertain){ns, 0}));
+}
+
+/* Waits for work that others do, or for more of it to come: their length is not the program's to change here. */
+static bool
+idle_p(struct fxt_string name)
+{
+    static const char *const idle[] = {
+        "Thread#join", "Thread#value", "Thread::Queue#pop", "Queue#pop", "Thread::SizedQueue#", "SizedQueue#",
+        "Thread::ConditionVariable#", "ConditionVariable#", "IO.select", "Kernel#select", "rb_thread_fd_select",
+        "BasicSocket#__accept", "TCPServer#accept", "Socket#__accept", "Ractor",
+    };
+    for (size_t i = 0; i < sizeof idle / sizeof *idle; i++) {
+        if (fxt_string_starts(name, idle[i])) return true;
+    }
+    return false;
+}
+
+struct wait_sum {
+    uint32_t name; /* the key */
+    uint64_t ns, count;
+};
+
+/* The line with most of what was sampled in the method `name`. */
+static uint32_t
+waited_at(const struct view *view, const struct row_table *lines, struct fxt_string name)
+{
+    uint64_t most = 0;
+    uint32_t label = STRING_NONE;
+    for (uint32_t i = 0; i < lines->count; i++) {
+        const struct sample_row *row = row_table_at(lines, i);
+        struct label_parts parts = label_parts(view_name(view, row->text));
+        if (parts.method.len != name.len || memcmp(parts.method.ptr, name.ptr, name.len) != 0) continue;
+        if (row->own.ns[TIME_SAMPLE_BLOCKED] > most) most = row->own.ns[TIME_SAMPLE_BLOCKED], label = row->text;
+    }
+    return label;
+}
+
+static void
+add_blocked(const struct view *view, struct findings *findings, const struct row_table *lines)
+{
+    enum { NAMES_MOST = 64 * 1024 };
+    struct report *report = view->report;
+    bool of_main = findings->where.of_main;
+    struct row_table sums;
+    row_table_init(&sums, sizeof(struct wait_sum), 1, NAMES_MOST);
+    uint64_t lives_ns = 0;
+    for (uint32_t i = 0; i < report->states.threads.count; i++)
+        lives_ns += thread_life_ns(row_table_at(&report->states.threads, i));
+    for (uint32_t i = 0; i < report->blocked.count; i++) {
+        const struct report_blocked *row = row_table_at(&report->blocked, i);
+        struct fxt_string name = view_name(view, row->name);
+        bool lock = fxt_string_starts(name, "Mutex#") || fxt_string_starts(name, "Thread::Mutex#") || fxt_string_starts(name, "Monitor#");
+        if (idle_p(name) || (!lock && (!of_main || !main_thread_p(report, row->thread)))) continue;
+        struct wait_sum *sum = row_table_get(&sums, &row->name);
+        if (sum != NULL) sum->ns += row->durations.total_ns, sum->count += row->durations.count;
+    }
+    for (uint32_t i = 0; i < sums.count; i++) {
+        const struct wait_sum *sum = row_table_at(&sums, i);
+        struct fxt_string name = view_name(view, sum->name);
+        uint32_t line = waited_at(view, lines, name);
+        char count[NUMBER_TEXT], each[NUMBER_TEXT];
+        struct finding finding = {
+            .subject = FINDING_BLOCKED,
+            .whole_ns = of_main ? 0 : lives_ns,
+            .what = text_of("blocked in"),
+            .place = line != STRING_NONE ? view_name(view, line) : name,
+            .cause = document_text(view->document, "%s time%s, %s each", with_commas(count, sum->count),
+                                   sum->count == 1 ? "" : "s", duration_text(each, sum->count > 0 ? sum->ns / sum->count : 0)),
+            .helps = text_of("Do less of it, do it elsewhere, or let another thread run meanwhile."),
+            .evidence = text_of("--threads"),
+        };
+        add(findings, &finding, gain_of(FINDING_BLOCKED, (struct uncertain){(double)sum->ns, 0}));
+    }
+    row_table_free(&sums);
+}
+
+static void
+add_called_methods(const struct view *view, struct findings *findings)
+{
+    struct row_table rows = calls_group(&view->report->calls, false);
+    for (uint32_t i = 0; i < rows.count; i++) {
+        const struct call_row *row = row_table_at(&rows, i);
+        uint64_t ns = call_own_ns(row->totals.own_ns);
+        char calls[NUMBER_TEXT], each[NUMBER_TEXT];
+        if (row->totals.calls == 0 || idle_p(view_name(view, row->name))) continue;
+        struct finding finding = {
+            .subject = FINDING_METHOD,
+            .what = text_of("own time of"),
+            .place = view_name(view, row->name),
+            .cause = document_text(view->document, "%s call%s, each %s", with_commas(calls, row->totals.calls),
+                                   row->totals.calls == 1 ? "" : "s", duration_text(each, ns / row->totals.calls)),
+            .helps = text_of("Call it less often, or do less in it; what its lines cost: `vm-trace annotate`."),
+            .evidence = text_of("--calls"),
+        };
+        add(findings, &finding, gain_of(FINDING_METHOD, (struct uncertain){(double)ns, 0}));
+    }
+    row_table_free(&rows);
+}
+
+struct findings
+findings_of(const struct view *view)
+{
+    struct findings findings = {.where = where_of(view)};
+    struct report *report = view->report;
+    struct by_place by_place = gather_places(view);
+    for (uint32_t i = 0; i < by_place.rows.count; i++)
+        add_place(view, &findings, &by_place, row_table_at(&by_place.rows, i));
+    if (!report->exits_only) {
+        struct row_table lines = sample_sums(&report->samples.all, true);
+        add_collections(view, &findings, &by_place);
+        add_compiling(view, &findings);
+        add_gvl(view, &findings);
+        add_blocked(view, &findings, &lines);
+        if (by_place.work.rows.count == 0) add_called_methods(view, &findings);
+        row_table_free(&lines);
+    }
+    findings.counts = findings.count == 0 && !report_timed(report);
+    if (findings.counts) add_counts(view, &findings, &by_place);
+    free_places(&by_place);
+    return findings;
+}

@@ -1,0 +1,297 @@
+/* report_first.c - the first screen of a report: where the time went, and what to change first. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/escape.h"
+#include "base/xalloc.h"
+#include "render/display.h"
+#include "render/findings.h"
+#include "render/report_tables.h"
+
+enum { SCREEN_LINES = 24, SCREEN_COLUMNS = 80, STATES_SHOWN = 6, INDENT = 3, PARAGRAPH_LINES = 2, SCREEN_TEXT = 2048 };
+
+/* --- tables ------------------------------------------------------------------------------------------- */
+
+static void
+add_where_table(const struct view *view, const struct where *where)
+{
+    static const struct column columns[] = {
+        {"ns", "time", COLUMN_DURATION}, {"share", "share", COLUMN_SHARE}, {"state", "state", COLUMN_TEXT}};
+    struct table *table = document_table(view->document, "where", text_of("Where the time went"), COLUMNS(columns));
+    for (unsigned i = 0; i < where->count; i++) {
+        if (!where->of_main && where->states[i].ns == 0) continue;
+        struct cell *cells = table_row(table);
+        cells[0] = cell_number(where->states[i].ns);
+        cells[1] = cell_share(where->states[i].ns, where->whole_ns);
+        cells[2] = cell_text(text_of(where->states[i].name));
+    }
+}
+
+static void
+add_findings_table(const struct view *view, const struct findings *findings)
+{
+    static const struct column columns[] = {
+        {"subject", NULL, COLUMN_TEXT},        {"gain_ns", "gain", COLUMN_DURATION},
+        {"gain_share", "%", COLUMN_SHARE},     {"least_ns", "at least", COLUMN_DURATION},
+        {"most_ns", "at most", COLUMN_DURATION}, {"whole_ns", NULL, COLUMN_DURATION},
+        {"count", "count", COLUMN_COUNT},      {"what", "what", COLUMN_TEXT},
+        {"place", "place", COLUMN_TEXT},       {"cause", "cause", COLUMN_TEXT},
+        {"helps", "helps", COLUMN_TEXT},       {"evidence", "evidence", COLUMN_TEXT},
+    };
+    enum { COUNT = 6 };
+    struct column shown[sizeof columns / sizeof *columns];
+    memcpy(shown, columns, sizeof columns);
+    for (unsigned i = 1; i < COUNT && findings->counts; i++) shown[i].title = NULL;
+    if (!findings->counts) shown[COUNT].title = NULL;
+    struct table *table = document_table(view->document, "findings", text_of("What to change first"), COLUMNS(shown));
+    for (unsigned i = 0; i < findings->count; i++) {
+        const struct finding *finding = &findings->list[i];
+        struct cell *cells = table_row(table);
+        cells[0] = cell_text(text_of(finding_subject_names[finding->subject]));
+        if (finding->estimated) cells[1] = cell_number(finding->gain_ns);
+        if (finding->estimated) cells[2] = cell_share(finding->gain_ns, finding->whole_ns);
+        if (finding->whole_ns > 0) {
+            cells[3] = cell_number(finding->least_ns);
+            cells[4] = cell_number(finding->most_ns);
+            cells[5] = cell_number(finding->whole_ns);
+        }
+        if (finding->of_count > 0) cells[COUNT] = cell_number(finding->count);
+        const struct fxt_string texts[] = {finding->what, finding->place, finding->cause, finding->helps,
+                                           finding->evidence};
+        for (unsigned text = 0; text < sizeof texts / sizeof *texts; text++) {
+            if (texts[text].len > 0) cells[COUNT + 1 + text] = cell_text(texts[text]);
+        }
+    }
+}
+
+void
+report_first(struct report *report, struct document *document, bool people)
+{
+    const struct view view = {report, document, FINDINGS_MOST};
+    struct findings findings = findings_of(&view);
+    add_where_table(&view, &findings.where);
+    add_findings_table(&view, &findings);
+    for (uint32_t i = document->table_count - 2; i < document->table_count; i++)
+        document->tables[i]->data = !people || document->tables[i]->row_count == 0;
+}
+
+/* --- the screen ------------------------------------------------------------------------------------------ */
+
+/* Prints one line, shortened to the screen; escaped unless it was made here. */
+static void
+put_line(FILE *out, enum style how, const char *text)
+{
+    char escaped[SCREEN_TEXT];
+    char *line = display_fit(escape_into(escaped, sizeof escaped, text_of(text)), SCREEN_COLUMNS);
+    fprintf(out, "%s%s%s\n", style(out, how), line, style(out, STYLE_PLAIN));
+    free(line);
+}
+
+/* "ruby 4.0.5 +YJIT" of a description that has dates and platform, too. */
+static void
+short_ruby(char *to, size_t size, const char *description)
+{
+    const char *end = strchr(description, ' ');
+    if (end != NULL && end[1] != '\0') end = strchr(end + 1, ' ');
+    size_t len = end != NULL ? (size_t)(end - description) : strlen(description);
+    const char *jit = strstr(description, "+YJIT") ? " +YJIT" : strstr(description, "+ZJIT") ? " +ZJIT" : "";
+    snprintf(to, size, "%.*s%s", (int)len, description, jit);
+}
+
+static const char *
+setting(const struct report *report, uint32_t name)
+{
+    for (uint32_t i = 0; i < report->processes.count; i++) {
+        const struct report_setting *found = report_setting_of(report, i, name);
+        if (found != NULL) return pool_string(report->pool, found->value).ptr;
+    }
+    return "";
+}
+
+static void
+put_head(FILE *out, const struct report *report, const struct document *head)
+{
+    uint32_t processes = 0, threads = 0;
+    for (uint32_t i = 0; i < report->processes.count; i++)
+        processes += report_process(report, i)->shown && report_process(report, i)->whole == i;
+    for (uint32_t i = 0; i < report->threads.count; i++) threads += report_thread(report, i)->events > 0;
+    char ruby[200], shown[200], time[NUMBER_TEXT], number[NUMBER_TEXT], rest[400];
+    short_ruby(shown, sizeof shown, setting(report, STRING_RUBY));
+    escape_into(ruby, sizeof ruby, text_of(shown));
+    bool any = report->first_ns <= report->last_ns;
+    snprintf(rest, sizeof rest, ": %s%s%s, %" PRIu32 " process%s, %s thread%s", ruby, *ruby ? ", " : "",
+             any ? duration_text(time, (uint64_t)(report->last_ns - report->first_ns)) : "no events", processes,
+             processes == 1 ? "" : "es", with_commas(number, threads), threads == 1 ? "" : "s");
+    const char *command = setting(report, STRING_COMMAND);
+    char escaped[SCREEN_TEXT];
+    escape_into(escaped, sizeof escaped, *command ? text_of(command) : head->title);
+    unsigned room = SCREEN_COLUMNS - display_width(rest);
+    char *program = display_fit(escaped, room < INDENT + 1 ? INDENT + 1 : room);
+    fprintf(out, "%s%s%s%s\n", style(out, STYLE_BOLD), program, style(out, STYLE_PLAIN), rest);
+    free(program);
+}
+
+/* What the head says of what is missing: the numbers below are of a part. Returns the number of lines. */
+static unsigned
+put_notes(FILE *out, const struct document *head)
+{
+    static const char *const titles[] = {"lost", "only", "not counted", "no stacks"};
+    enum { NOTES_MOST = 2 };
+    unsigned count = 0, more = 0;
+    for (uint32_t i = 0; i < head->line_count; i++) {
+        const struct line *line = &head->lines[i];
+        bool wanted = false;
+        for (unsigned j = 0; j < sizeof titles / sizeof *titles; j++) wanted |= strcmp(line->title, titles[j]) == 0;
+        if (!wanted || fxt_string_is(line->text, "nothing")) continue;
+        if (count == NOTES_MOST) {
+            more++;
+            continue;
+        }
+        char text[SCREEN_TEXT];
+        snprintf(text, sizeof text, "%s: %s", line->title, line->text.ptr);
+        put_line(out, STYLE_WORSE, text);
+        count++;
+    }
+    if (more > 0) fprintf(out, "and %u more notes: --all has them\n", more);
+    return count + (more > 0);
+}
+
+static void
+put_where(FILE *out, const struct where *where, unsigned most)
+{
+    char time[NUMBER_TEXT], count[NUMBER_TEXT], of[120] = "the main thread";
+    bool one = where->threads == 1;
+    if (where->of_main && !one) snprintf(of, sizeof of, "the main threads of %s processes", with_commas(count, where->threads));
+    if (!where->of_main)
+        snprintf(of, sizeof of, "%s thread%s, without blocked time", with_commas(count, where->threads), one ? "" : "s");
+    fprintf(out, "%sWhere the time went: %s of %s%s\n", style(out, STYLE_BOLD), duration_text(time, where->whole_ns), of,
+            style(out, STYLE_PLAIN));
+    unsigned shown = where->count < most ? where->count : most;
+    struct duration_scale scale = {0};
+    for (unsigned i = 0; i < shown; i++) duration_scale_add(&scale, where->states[i].ns);
+    uint64_t rest_ns = where->whole_ns;
+    for (unsigned i = 0; i < shown; i++) {
+        const struct where_state *state = &where->states[i];
+        bool last = i + 1 == shown && shown < where->count;
+        uint64_t ns = last ? rest_ns : state->ns;
+        fprintf(out, "  %5.1f %%  %10s  %s\n", 100 * (double)ns / (double)where->whole_ns,
+                scaled_duration_text(time, &scale, ns), last ? "all else" : state->name);
+        rest_ns -= state->ns;
+    }
+}
+
+/* "1. about 14 % (6 to 20 %, 85 ms): garbage of Object#build (a.rb:6)" */
+static void
+put_heading(FILE *out, unsigned number, const struct finding *finding)
+{
+    char text[SCREEN_TEXT], time[NUMBER_TEXT], count[NUMBER_TEXT], start[160], place[SCREEN_TEXT];
+    double whole = (double)finding->whole_ns / 100;
+    if (finding->of_count > 0) {
+        snprintf(start, sizeof start, "%u. %.0f %% (%s): ", number,
+                 100 * (double)finding->count / (double)finding->of_count, with_commas(count, finding->count));
+    }
+    else if (finding->estimated) {
+        snprintf(start, sizeof start, "%u. about %.0f %% (%.0f to %.0f %%, %s): ", number, (double)finding->gain_ns / whole,
+                 (double)finding->least_ns / whole, (double)finding->most_ns / whole, duration_text(time, finding->gain_ns));
+    }
+    else {
+        snprintf(start, sizeof start, "%u. at most %.0f %% (%s): ", number, (double)finding->most_ns / whole,
+                 duration_text(time, finding->most_ns));
+    }
+    unsigned room = SCREEN_COLUMNS - display_width(start) - display_width(finding->what.ptr) - 1;
+    escape_into(text, sizeof text, finding->place);
+    char *fit = display_fit(text, room);
+    snprintf(place, sizeof place, "%s%s%s", finding->what.ptr, *fit ? " " : "", fit);
+    fprintf(out, "%s%s%s%s\n", style(out, STYLE_BOLD), start, place, style(out, STYLE_PLAIN));
+    free(fit);
+}
+
+/* Prints words on at most PARAGRAPH_LINES lines, and `end` on the last one. Words that have no room are left out. */
+static void
+put_paragraph(FILE *out, char *words, const char *end)
+{
+    static const char dots[] = " …";
+    unsigned width = SCREEN_COLUMNS - INDENT, last_width = width - display_width(end) - 1 - display_width(dots), at = 0;
+    bool cut = false;
+    fprintf(out, "%*s", INDENT, "");
+    unsigned line = 1;
+    for (char *word; !cut && (word = strsep(&words, " ")) != NULL;) {
+        unsigned columns = display_width(word) + (at > 0);
+        if (at > 0 && line < PARAGRAPH_LINES && at + columns > width) {
+            fprintf(out, "\n%*s", INDENT, "");
+            at = 0, line++;
+            columns--;
+        }
+        cut = line == PARAGRAPH_LINES && at + columns > last_width && at > 0;
+        if (!cut) fprintf(out, "%s%s", at > 0 ? " " : "", word), at += columns;
+    }
+    bool breaks = line < PARAGRAPH_LINES && at + 1 + display_width(end) > width;
+    if (cut) fputs(dots, out);
+    if (breaks) fprintf(out, "\n%*s%s\n", INDENT, "", end);
+    else fprintf(out, " %s\n", end);
+}
+
+static void
+put_finding(FILE *out, unsigned number, const struct finding *finding)
+{
+    char cause[SCREEN_TEXT], words[2 * SCREEN_TEXT], end[SCREEN_TEXT], evidence[SCREEN_TEXT];
+    escape_into(cause, sizeof cause, finding->cause);
+    escape_into(evidence, sizeof evidence, finding->evidence);
+    snprintf(words, sizeof words, "%s%s%s", cause, finding->helps.len > 0 ? ". " : "", finding->helps.ptr);
+    const char *space = strchr(evidence, ' ');
+    snprintf(end, sizeof end, "[%.*s]", (int)(space != NULL ? space - evidence : (long)strlen(evidence)), evidence);
+    put_heading(out, number, finding);
+    put_paragraph(out, words, end);
+}
+
+static void
+put_nothing(FILE *out, const struct report *report, const struct findings *findings)
+{
+    const struct where *where = &findings->where;
+    if (where->count == 0 && (report->times_only || report->exits_only)) {
+        fputs("Nothing that passes the options has times of its own: sums of states are of the\nwhole trace.\n", out);
+        return;
+    }
+    if (where->count == 0) {
+        fputs("The trace has no times: `vm-trace record`, or --vm-trace=profile, records\nthem.\n", out);
+        return;
+    }
+    fprintf(out, "Nothing to gain here: no cause took 1 %% of the time. Most of it was\n%s (%.0f %%).\n",
+            where->states[0].name, 100 * (double)where->states[0].ns / (double)where->whole_ns);
+}
+
+void
+report_first_print(FILE *out, struct report *report, const struct document *head, const char *name)
+{
+    struct document texts = {0};
+    const struct view view = {report, &texts, FINDINGS_MOST};
+    struct findings findings = findings_of(&view);
+    document_print_partial(out, head, false);
+    put_head(out, report, head);
+    enum { FIXED = 5 }; /* the head, two titles, two lines at the end */
+    unsigned used = FIXED + put_notes(out, head) + findings.count * (1 + PARAGRAPH_LINES);
+    unsigned room = used < SCREEN_LINES ? SCREEN_LINES - used : 0;
+    unsigned blank = room > 4, states = room > 4 ? room - 2 : room > 1 ? room : 2;
+    if (states > STATES_SHOWN) states = STATES_SHOWN;
+    if (findings.where.count > 0) {
+        if (blank) putc('\n', out);
+        put_where(out, &findings.where, states);
+    }
+    if (blank) putc('\n', out);
+    if (findings.count > 0)
+        fprintf(out, "%sWhat to change first%s%s\n", style(out, STYLE_BOLD),
+                findings.counts ? " (of the number of exits: their cost is not recorded)"
+                                                                 : ", and what that gains",
+                style(out, STYLE_PLAIN));
+    for (unsigned i = 0; i < findings.count; i++) put_finding(out, i + 1, &findings.list[i]);
+    if (findings.count == 0) put_nothing(out, report, &findings);
+    if (findings.counts && findings.count > 0) fputs("Counts are not cost: --vm-trace=states records the time that exits lose.\n", out);
+    static const char more[] = "More: vm-trace report ", options[] = ", with an option in [ ], or --all";
+    char escaped[SCREEN_TEXT];
+    char *shown = display_fit(escape_into(escaped, sizeof escaped, text_of(name)),
+                              SCREEN_COLUMNS - display_width(more) - display_width(options));
+    fprintf(out, "%s%s%s%s%s\n", style(out, STYLE_DIM), more, shown, options, style(out, STYLE_PLAIN));
+    free(shown);
+    document_free(&texts);
+}
