@@ -1,7 +1,7 @@
 # Pairs of programs, before and after a fix: examples/fixes/NAME/before.rb and after.rb. Both print the same value.
 # The comment at the head of before.rb tells the situation, and has these lines:
 #   Place: Owner#method[, Owner#method]   what the report should name, any of these; none if nothing can be gained
-#   Subject: one of SUBJECTS, or none     as what
+#   Subject: one of SUBJECTS              as what
 #   JIT: yjit, zjit, both, or any
 #   Needs: a library that Ruby may lack   only if there is one
 
@@ -40,7 +40,7 @@ module Bench
     def jits = keys["JIT"].to_s.split
     def with?(jit) = !(jits & ["any", jit.to_s]).empty?
 
-    # Whether a finding names one of ours: "block in Owner#method (path:line)" does. Of a thread, its cause has the method.
+    # Whether a finding names one of ours, as "block in Owner#method (path:line)" does. A thread's has it in its cause.
     def in?(place, cause)
       place = place.sub(/\A(block|rescue|ensure)( \(.*?\))? in /, "").sub(/ \(.*\)\z/, "")
       places.include?(place) || places.any? { |name| cause.include?(" #{name} (") }

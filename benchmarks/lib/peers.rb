@@ -27,8 +27,6 @@ module Bench
       "poll" => ["of 1,000 polls of 1 ms that hold the GVL, those interrupted by the profiler", "polls"]
     }.freeze
 
-    attr_reader :failures
-
     def initialize(ruby, gems:, folder: Dir.tmpdir)
       @ruby, @gems, @folder = ruby, gems, folder
       @failures = []
@@ -51,6 +49,8 @@ module Bench
       [*table(runs, "right") { |*run| answer(*run) }, "", *table(runs, "untraced, ms") { |*run| cost(*run) },
        *@failures.map { |failure| "\n#{failure}" }]
     end
+
+    def ours_failed? = @failures.any? { |failure| failure.start_with?("vm_trace, ", "none, ") }
 
     private
 

@@ -14,7 +14,7 @@ module Bench
     SEED = 1
     # Shares of a program's time. A gain that is worth a line of the first screen; below the other, a promise is none.
     WORTH, NOTHING = 0.05, 0.01
-    WAITING = %w[gvl blocked none].freeze
+    WAITING = %w[gvl blocked].freeze
     Version = Struct.new(:name)
     BEFORE, AFTER = Version.new("before"), Version.new("after")
     # A row of `findings`, in shares of the traced program's time. `ours`: it names what the fix changes.
@@ -46,10 +46,10 @@ module Bench
       end
 
       def estimate = finding&.estimate
-      # :yes; :perhaps, if only the measurement's own interval reaches into it; :no
+      # :yes; :perhaps, if only the measurement's own interval reaches into it; :no. A change that costs time gains 0.
       def inside
         return unless finding
-        return :yes if gain.between?(finding.least, finding.most)
+        return :yes if [gain, 0].max.between?(finding.least, finding.most)
         least <= finding.most && most >= finding.least ? :perhaps : :no
       end
 
@@ -89,7 +89,8 @@ module Bench
     end
 
     def lines
-      head = ["pair", "JIT", "predicted (interval)", "measured (#{(CONFIDENCE * 100).round} % interval)", "by", "inside", ""]
+      measured = "measured (#{(CONFIDENCE * 100).round} % interval)"
+      head = ["pair", "JIT", "predicted (interval)", measured, "by", "inside", ""]
       [*Table.lines([head, *@rows.map { |row| cells(row) }]), "", *sums, *@notes.map { |note| "note: #{note}" }]
     end
 
@@ -122,7 +123,8 @@ module Bench
         IO.popen([*side.command, *load_path(fix), fix.path(version.name)], in: File::NULL, err: %i[child out], &:read)
       end
       return true if $?.success? && values.uniq.size == 1
-      @notes << "#{fix.name} was not run: before and after print #{values.map { |text| text.lines.last.to_s.strip }.join(" and ")}"
+      printed = values.map { |text| text.lines.last.to_s.strip }
+      @notes << "#{fix.name} was not run: before and after print #{printed.join(" and ")}"
       false
     end
 
@@ -186,6 +188,10 @@ module Bench
     end
 
     def of(some, all) = all.zero? ? "none of 0" : "#{some} of #{all} (#{(100.0 * some / all).round} %)"
-    def list(rows) = rows.empty? ? "none" : "#{rows.size} (#{rows.map { |row| [row.fix.name, row.jit].compact.join(" ") }.join(", ")})"
+
+    def list(rows)
+      names = rows.map { |row| [row.fix.name, row.jit].compact.join(" ") }
+      names.empty? ? "none" : "#{names.size} (#{names.join(", ")})"
+    end
   end
 end

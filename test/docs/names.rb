@@ -1,6 +1,6 @@
-# What a text of this repository names, and what of it is there. A word with "_" (a function, a type, a macro, a variable
-# of the environment, a counter) is one of the code, comments left out, or of CRuby's source; a path leads to a file; an
-# option is in a --help or in the code; goals and variables of make are in its Makefile.
+# What a text of this repository names, and what of it is there. A word with "_" (a function, a type, a macro, a
+# variable of the environment, a counter) is one of the code, comments left out, or of CRuby's source; a path leads to a
+# file; an option is in a --help or in the code; goals and variables of make are in its Makefile.
 require "open3"
 
 module Names
@@ -15,20 +15,23 @@ module Names
 
   # Names that others gave, and those of examples.
   FOREIGN = {
-    "Linux, libc, Python" => %w[O_ASYNC EM_AARCH64 REG_STARTEND MAP_POPULATE MAX_ERRNO PERF_FORMAT_LOST CLOSE_RANGE_UNSHARE
-                                PROC_PID_INIT_INO CONFIG_FTRACE_SYSCALLS malloc_consolidate close_range sample_id memcpy_s
-                                pthread_getcpuclockid errno.h unistd.h close_range.h PYTHONPATH --enable-coredump],
+    "Linux, libc, Python" => %w[O_ASYNC EM_AARCH64 REG_STARTEND MAP_POPULATE MAX_ERRNO PERF_FORMAT_LOST
+                                CLOSE_RANGE_UNSHARE PROC_PID_INIT_INO CONFIG_FTRACE_SYSCALLS malloc_consolidate
+                                close_range sample_id memcpy_s pthread_getcpuclockid errno.h unistd.h close_range.h
+                                PYTHONPATH --enable-coredump],
     "libraries" => %w[zlib.h zstd.h sqlite3.c sqlite3.h sqlite3ext.h percentile.c],
     "gems" => %w[compute_if_absent exec_query load_async parse_host_request_line],
     "installers of Rubies" => %w[RUBY_CONFIGURE_OPTS RUBY_APPLY_PATCHES MISE_RUBY_APPLY_PATCHES],
     "Zircon" => %w[thread_state_t],
     "Perfetto" => %w[sequence_flags follower_descriptor_iids misplaced_end_event stackprofile_invalid_frame_id
-                     enable_perfetto_grpc public_configs system_grpc absl_synchronization cpp_httplib perfetto_grpc_library
+                     enable_perfetto_grpc public_configs system_grpc absl_synchronization cpp_httplib
+                     perfetto_grpc_library
                      generator_plugin_script generator_plugin_label link_deps gcs_trace_processor_loader worker_main
                      orchestrator_main metatrace_categories trace_summary gcs_
                      tools/install-build-deps],
     "files that CRuby's build makes" => %w[revision.h miniprelude.c],
-    "examples" => %w[v3_3_9 v3_3_8 v3_3_11 v3_4_9 ruby_3_4.rs ruby_4_2.rs bases/ruby-4.2 patches/ruby-4.2 name.c name.h KIND_TOOL
+    "examples" => %w[v3_3_9 v3_3_8 v3_3_11 v3_4_9 ruby_3_4.rs ruby_4_2.rs bases/ruby-4.2 patches/ruby-4.2 name.c name.h
+                     KIND_TOOL
                      lost_us longest_us exit_interupt]
   }.values.flatten.freeze
   # Programs whose options are theirs.
@@ -58,20 +61,22 @@ module Names
     spans = text.gsub(/^ *```.*?^ *```/m, "").scan(/`([^`]+)`/m).map { |(span)| span.gsub(/\s*\n\s*/, " ") }
     shell = text.scan(/^ *```sh\n(.*?)^ *```/m).flat_map { |(block)| block.gsub(/\\\n\s*/, " ").lines(chomp: true) }
     console = text.scan(/^ *```console\n(.*?)^ *```/m).flat_map { |(block)| block.scan(/^ *\$ (.*)/).flatten }
-    plain = text.scan(/^ *```\n(.*?)^ *```/m).flat_map { |(block)| block.scan(/^ *(?:\$ )?((?:\S*vm-trace|make|ruby) .*)/).flatten }
+    plain = text.scan(/^ *```\n(.*?)^ *```/m).join.scan(/^ *(?:\$ )?((?:\S*vm-trace|make|ruby) .*)/).flatten
     spans + (shell + console + plain).map { |line| line.sub(/(?<=\s)#.*/, "") }
   end
 
   # What each text names of these kinds and is nowhere.
   def missing(texts, kinds = %i[word path option goal])
-    names = texts.transform_values { |text| kinds.flat_map { |kind| text.flat_map { |part| send(:"missing_#{kind}s", part) } }.uniq }
+    names = texts.transform_values do |parts|
+      parts.product(kinds).flat_map { |part, kind| send(:"missing_#{kind}s", part) }.uniq
+    end
     there = in_cruby(names.values.flatten.uniq)
     names.transform_values { |list| list - there }.reject { |_, list| list.empty? }
   end
 
   def missing_words(text)
     text.gsub(/\b[a-z_]+_[A-Z]{2,}\w*/, "").scan(WORD).reject do |word|
-      WORDS[word] || FOREIGN.include?(word) || (word.end_with?("_") && WORDS.each_key.any? { |known| known.start_with?(word) })
+      WORDS[word] || FOREIGN.include?(word) || word.end_with?("_") && WORDS.any? { |known, _| known.start_with?(word) }
     end
   end
 
@@ -84,7 +89,8 @@ module Names
   def path?(path)
     pattern = path.gsub(/\b[A-Z]+\b/, "*")
     return true if ENDS[path] || FOREIGN.include?(path) || FOREIGN.include?(File.basename(path))
-    pattern.match?(/[*{]/) && ENDS.each_key.any? { |known| File.fnmatch(pattern, known, File::FNM_EXTGLOB | File::FNM_PATHNAME) }
+    flags = File::FNM_EXTGLOB | File::FNM_PATHNAME
+    pattern.match?(/[*{]/) && ENDS.any? { |known, _| File.fnmatch(pattern, known, flags) }
   end
 
   # An option after a command of the tool is one of that command's.
@@ -99,7 +105,8 @@ module Names
 
   def missing_goals(text)
     text.gsub(/"[^"]*"|'[^']*'/, "x").split(/&&|[;|]/).flat_map do |command|
-      command.strip[/\A(?:\w+=\S+ )*make (.*)/, 1].to_s.split.grep_v(/\A-|\A\.+\z/).map { |word| word[/\A\w+(?==)/] || word } - GOALS
+      words = command.strip[/\A(?:\w+=\S+ )*make (.*)/, 1].to_s.split.grep_v(/\A-|\A\.+\z/)
+      words.map { |word| word[/\A\w+(?==)/] || word } - GOALS
     end
   end
 
@@ -108,16 +115,17 @@ module Names
     keys = names.to_h { |name| [name.sub(/\A--(?:[zy]jit-|(?=enable-|disable-))/, ""), name] }
                 .select { |key, name| name.start_with?("--") ? key != name : name.match?(/\A\w*_\w*\z/) }
     files = %w[c h rs rb inc y def ac].map { |ending| "--include=*.#{ending}" }
-    found, = Open3.capture2("grep", "-rhowF", "--exclude-dir=vm_trace", "--exclude-dir=.git", *files, "-f", "-", *SOURCES,
-                            stdin_data: keys.keys.join("\n"))
+    found, = Open3.capture2("grep", "-rhowF", "--exclude-dir=vm_trace", "--exclude-dir=.git", *files, "-f", "-",
+                            *SOURCES, stdin_data: keys.keys.join("\n"))
     keys.values_at(*found.lines(chomp: true).uniq)
   end
 
-  CODE = FILES.grep_v(/\.md\z|\Atest\/(?:traces\/|docs\/.*names\.rb)/).to_h { |file| [file, text(file).gsub(comment(file), " ")] }
+  PROGRAM_FILES = FILES.grep_v(/\.md\z|\Atest\/(?:traces\/|docs\/.*names\.rb)/)
+  CODE = PROGRAM_FILES.to_h { |file| [file, text(file).gsub(comment(file), " ")] }
   # A metric is called vm_trace_NAME.
   METRICS = CODE["tools/vm-trace/render/metrics.c"].scan(/"(\w+)"/).map { |(name)| "vm_trace_#{name}" }
-  NAMES_OF_FILES = [*FILES, *Dir[*SOURCES.map { |source| "#{source}/**/*" }]].map { |file| File.basename(file) }
-  WORDS = [*CODE.values, *METRICS, *NAMES_OF_FILES].flat_map { |text| text.scan(/[a-zA-Z_]\w*/) }.to_h { [_1, true] }
+  ALL_FILES = FILES + SOURCES.flat_map { |source| Dir.glob("**/*", base: source) }
+  WORDS = [*CODE.values, *METRICS, *ALL_FILES].flat_map { |text| text.scan(/[a-zA-Z_]\w*/) }.to_h { [_1, true] }
   HELP = Open3.capture2(TOOL, "--help")[0][/^Commands:\n(.*?)\n\n/m, 1].scan(/^  (\w+)/).flatten.to_h do |command|
     [command, Open3.capture2(TOOL, command, "--help")[0].scan(OPTION)]
   end
@@ -127,7 +135,7 @@ module Names
     text.scan(/^([\w\/. -]+?):(?!=)/).flat_map { |(goals)| goals.split } | text.scan(/\$\(?(\w+)/).flatten
   end
   # All files and folders, by the ends of their paths: texts shorten them.
-  ENDS = [*FILES, *SOURCES.flat_map { |source| Dir.glob("**/*", base: source) }].each_with_object({}) do |file, ends|
+  ENDS = ALL_FILES.each_with_object({}) do |file, ends|
     parts = file.split("/")
     parts.size.times { |from| ends[parts[from..].join("/")] = true }
     parts.size.times { |to| ends[parts[0..to].join("/")] = true }

@@ -25,7 +25,8 @@ class TestNames < Minitest::Test
   {
     function: %w[rb_vm_trace_hit rb_vm_trace_hitt], variable: %w[RUBY_VM_TRACE_CONTROL RUBY_VM_TRACE_CONTROLS],
     path: %w[host/cruby.c host/crubby.c], folder: %w[patches/BASE/fixes patches/BASE/mends],
-    command_option: ["vm-trace report --top=3", "vm-trace report --every=3"], trace_option: %w[--vm-trace-spool-every --vm-trace-spool-each],
+    command_option: ["vm-trace report --top=3", "vm-trace report --every=3"],
+    trace_option: %w[--vm-trace-spool-every --vm-trace-spool-each],
     jit_option: %w[--zjit-call-threshold=2 --zjit-call-limit=2], goal: ["make check-docs", "make check-documents"],
     make_variable: ["make ruby FIXES=all", "make ruby MENDS=all"]
   }.each do |kind, (there, gone)|

@@ -445,6 +445,29 @@ class TestSampler < Integration::Test
     assert_operator ms(slept), :>, 150
   end
 
+  # A thread that could run, and has no CPU, does not run: here it shares one with a process that computes. What the
+  # thread used is what its CPU clock says.
+  def test_a_thread_without_a_cpu_does_not_run
+    skip "no taskset (Debian's util-linux)" unless system("taskset", "-c", "0", "true", err: File::NULL)
+    busy = Process.spawn("taskset", "-c", "0", "yes", out: File::NULL)
+    script = BURN + <<~'RUBY'
+      system("taskset", "-pc", "0", $$.to_s, out: File::NULL) or abort "taskset failed"
+      cpu = -> { Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID) }
+      def spin(cpu, seconds) = (from = cpu.call; nil while cpu.call - from < seconds)
+      from, used = now, cpu.call
+      spin(cpu, 0.5)
+      puts now - from, cpu.call - used
+    RUBY
+    result = sample(script)
+    wall, used = result.out.split.map { |text| text.to_f * 1000 }
+    without, ran = samples(result.trace).select { |found| found.in?("Object#spin") }.partition { |found| found.state == "no_cpu" }
+    assert_operator wall, :>, 1.5 * used, "both had the CPU"
+    assert_in_delta used, ms(ran), 0.15 * used + 20
+    assert_in_delta wall - used, ms(without), 0.15 * wall + blur(result.trace, slack: 40)
+  ensure
+    Process.kill(:KILL, busy) && Process.wait(busy) if busy
+  end
+
   def test_a_program_that_handles_the_signal_keeps_it
     script = BURN + <<~'RUBY'
       got = 0

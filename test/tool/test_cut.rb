@@ -328,6 +328,21 @@ class TestCut < Minitest::Test
     end
   end
 
+  # The oldest records of a file that keeps its newest lie behind the newest.
+  def test_the_state_at_a_border_is_the_last_by_time
+    trace = FxtBuilder.simple do |b|
+      b.event(:instant, "c", "n", ts: 0)
+      b.switch(20_000, 0, 1)
+      b.switch(40_000, 1, 0, state: 3)
+      b.switch(10_000, 1, 0, state: 3)
+    end
+    with_file(trace) do |file|
+      assert_equal 0, tool("cut", "--since=30us", "-o", "#{file}.part", file).status
+      states = tool("query", "#{file}.part", "select ts, dur, state from thread_state").out.lines.drop(1).map(&:chomp)
+      assert_equal ['30000,10000,"Running"', '40000,-1,"S"'], states
+    end
+  end
+
   # What began before is part of a collection that is not one of the range.
   def test_a_pause_that_began_before_the_range_is_time_but_no_collection
     with_file(states_trace) do |file|

@@ -95,66 +95,70 @@ class TestGrowth < Minitest::Test
     end
   end
 
-  def exit_args(frame, version: 1, **more) = { "0" => frame, "insn" => "send", "version" => [:uint32, version] }.merge(more.transform_keys(&:to_s))
+  # The same with a trace of which the block writes each part: FxtBuilder.simple, and what `first` writes.
+  def assert_parts_in_proportion(commands = COMMANDS, count: SMALL, first: nil, &part)
+    assert_grows_in_proportion(commands, count: count) do |parts|
+      FxtBuilder.simple do |b|
+        first&.call(b)
+        parts.times { |i| part[b, i] }
+      end
+    end
+  end
+
   def text(string) = FxtBuilder::Inline.new(string)
 
-  def compile(builder, at, iseq, version, phases: 0, thread: 1)
-    builder.event(:begin, "compile", "x", ts: at, thread: thread)
-    phases.times { |i| builder.event(:begin, "compile", "p", ts: at + i, thread: thread); builder.event(:end, "compile", "p", ts: at + i + 1, thread: thread) }
-    builder.event(:end, "compile", "x", ts: at + phases + 5, thread: thread,
-                  args: { "iseq" => iseq, "version" => [:uint32, version], "code_bytes" => [:uint64, 10], "exits" => [:uint32, 1] })
+  def side_exit(builder, at, reason = "R", frame: "M#m (/m.rb:1)", kind: "side_exit", args: {}, **who)
+    builder.event(:instant, kind, reason, ts: at, args: { "0" => frame, "insn" => "send", "version" => [:uint32, 1] }.merge(args), **who)
+  end
+
+  def during(builder, category, name, from, to, args: {}, ends: {})
+    builder.event(:begin, category, name, ts: from, args: args)
+    yield if block_given?
+    builder.event(:end, category, name, ts: to, args: ends)
+  end
+
+  def compile(builder, at, iseq, version, phases: 0)
+    ends = { "iseq" => iseq, "version" => [:uint32, version], "code_bytes" => [:uint64, 10], "exits" => [:uint32, 1] }
+    during(builder, "compile", "x", at, at + phases + 5, ends: ends) do
+      phases.times { |i| during(builder, "compile", "p", at + i, at + i + 1) }
+    end
   end
 
   # ZJIT's limit can be raised at will; a snapshot of a year may have them all.
   def test_versions_of_one_iseq
-    assert_grows_in_proportion do |count|
-      FxtBuilder.simple do |b|
-        count.times do |i|
-          at = i * 100
-          compile(b, at, "M#m (/m.rb:1)", i + 1)
-          b.event(:instant, "recompile_exit", "Reason#{i % 2}", ts: at + 20, args: exit_args("M#m (/m.rb:2)", version: i + 1, outcome: "invalidated"))
-          b.event(:begin, "invalidation", "Reason#{i % 2}", ts: at + 30, args: { "iseq" => "M#m (/m.rb:1)", "version" => [:uint32, i + 1] })
-          b.event(:async_begin, "reprofile", "M#m (/m.rb:1)", ts: at + 31, extra: i, args: { "version" => [:uint32, i + 1], "reason" => "Reason#{i % 2}" })
-          b.event(:end, "invalidation", "Reason#{i % 2}", ts: at + 32)
-          b.event(:async_end, "reprofile", "M#m (/m.rb:1)", ts: at + 90, extra: i)
-        end
+    assert_parts_in_proportion do |b, i|
+      at, reason, version = i * 100, "Reason#{i % 2}", [:uint32, i + 1]
+      compile(b, at, "M#m (/m.rb:1)", i + 1)
+      side_exit(b, at + 20, reason, kind: "recompile_exit", frame: "M#m (/m.rb:2)", args: { "version" => version, "outcome" => "invalidated" })
+      during(b, "invalidation", reason, at + 30, at + 32, args: { "iseq" => "M#m (/m.rb:1)", "version" => version }) do
+        b.event(:async_begin, "reprofile", "M#m (/m.rb:1)", ts: at + 31, extra: i, args: { "version" => version, "reason" => reason })
       end
+      b.event(:async_end, "reprofile", "M#m (/m.rb:1)", ts: at + 90, extra: i)
     end
   end
 
   # A template that is evaluated again and again.
   def test_compilations_of_one_label
-    assert_grows_in_proportion do |count|
-      FxtBuilder.simple do |b|
-        count.times do |i|
-          compile(b, i * 100, "block in <main> ((erb):1)", 1, phases: 3)
-          b.event(:instant, "side_exit", "GuardType(Fixnum)", ts: i * 100 + 50, args: exit_args("block in <main> ((erb):1)"))
-        end
-      end
+    assert_parts_in_proportion do |b, i|
+      compile(b, i * 100, "block in <main> ((erb):1)", 1, phases: 3)
+      side_exit(b, i * 100 + 50, "GuardType(Fixnum)", frame: "block in <main> ((erb):1)")
     end
   end
 
   # Blocks of one method: the line says which one an exit belongs to.
   def test_iseqs_of_one_method
-    assert_grows_in_proportion do |count|
-      FxtBuilder.simple do |b|
-        count.times do |i|
-          compile(b, i * 100, text("block in M#m (/m.rb:#{i * 3})"), 1)
-          b.event(:instant, "side_exit", "R", ts: i * 100 + 50, args: exit_args(text("block in M#m (/m.rb:#{i * 3 + 1})")))
-        end
-      end
+    assert_parts_in_proportion do |b, i|
+      compile(b, i * 100, text("block in M#m (/m.rb:#{i * 3})"), 1)
+      side_exit(b, i * 100 + 50, frame: text("block in M#m (/m.rb:#{i * 3 + 1})"))
     end
   end
 
   def test_methods_and_reasons_and_stacks
-    assert_grows_in_proportion do |count|
-      FxtBuilder.simple do |b|
-        count.times do |i|
-          frames = exit_args(text("M#m#{i} (/m.rb:#{i})"), "1" => text("M#caller#{i % 7} (/m.rb:1)"), "10+" => text("A#a#{i} (/a.rb:1) < B#b (/b.rb:2) x3"))
-          b.event(:instant, "side_exit", text("Reason#{i}(0x#{i.to_s(16)})"), ts: i * 1000, args: frames)
-          b.event(:instant, "fallback", text("Reason#{i}"), ts: i * 1000 + 1, args: frames)
-        end
-      end
+    assert_parts_in_proportion do |b, i|
+      callers = { "1" => text("M#caller#{i % 7} (/m.rb:1)"), "10+" => text("A#a#{i} (/a.rb:1) < B#b (/b.rb:2) x3") }
+      frame = text("M#m#{i} (/m.rb:#{i})")
+      side_exit(b, i * 1000, text("Reason#{i}(0x#{i.to_s(16)})"), frame: frame, args: callers)
+      side_exit(b, i * 1000 + 1, text("Reason#{i}"), kind: "fallback", frame: frame, args: callers)
     end
   end
 
@@ -162,17 +166,17 @@ class TestGrowth < Minitest::Test
   def test_requests_and_endpoints
     assert_grows_in_proportion do |count|
       FxtBuilder.simple do |b|
-        b.event(:begin, "marker", "request", ts: 0)
-        count.times do |i|
-          at = i * 100
-          b.event(:begin, "marker", "job", ts: at + 1, args: { "endpoint" => text("Job#{i}"), "job_id" => text("id #{i}") })
-          b.event(:instant, "side_exit", "R", ts: at + 2, args: exit_args("M#m (/m.rb:1)"))
-          b.event(:begin, "gc", "GC minor", ts: at + 3)
-          b.event(:end, "gc", "GC minor", ts: at + 9)
-          b.event(:end, "marker", "job", ts: at + 50, args: { "status" => [:uint32, 500] })
-          b.event(:instant, "side_exit", "R", ts: at + 60, args: exit_args("M#m (/m.rb:1)"))
+        during(b, "marker", "request", 0, count * 100, ends: { "endpoint" => "All" }) do
+          count.times do |i|
+            at = i * 100
+            job = { "endpoint" => text("Job#{i}"), "job_id" => text("id #{i}") }
+            during(b, "marker", "job", at + 1, at + 50, args: job, ends: { "status" => [:uint32, 500] }) do
+              side_exit(b, at + 2)
+              during(b, "gc", "GC minor", at + 3, at + 9)
+            end
+            side_exit(b, at + 60)
+          end
         end
-        b.event(:end, "marker", "request", ts: count * 100, args: { "endpoint" => "All" })
       end
     end
   end
@@ -202,185 +206,136 @@ class TestGrowth < Minitest::Test
   end
 
   def test_threads_and_processes
-    assert_grows_in_proportion do |count|
-      FxtBuilder.new.tap do |b|
-        b.provider(1, "test")
-        b.init
-        count.times do |i|
-          b.event(:instant, "side_exit", "R", ts: i, pid: 100 + i, tid: 7, args: exit_args("M#m (/m.rb:1)"))
-          b.event(:instant, "side_exit", "R", ts: i, pid: 5, tid: 1000 + i, args: exit_args("M#m (/m.rb:1)").merge("thread" => text("thread #{i}")))
-          b.thread_name(100 + i, 7, text("name #{i}"))
-          b.process_name(100 + i, text("process #{i}"))
-        end
-      end
+    assert_parts_in_proportion do |b, i|
+      side_exit(b, i, pid: 100 + i, tid: 7)
+      side_exit(b, i, pid: 5, tid: 1000 + i, args: { "thread" => text("thread #{i}") })
+      b.thread_name(100 + i, 7, text("name #{i}"))
+      b.process_name(100 + i, text("process #{i}"))
     end
   end
 
   def test_settings_and_summaries_and_losses
-    assert_grows_in_proportion do |count|
-      FxtBuilder.new.tap do |b|
-        b.provider(1, "test")
-        b.init
-        count.times do |i|
-          who = { pid: 100 + i, tid: 7 }
-          b.event(:instant, "trace", "settings", ts: i, args: { "pid" => [:uint32, 100 + i], "jit" => "ZJIT", "command" => text("ruby #{i}") }, **who)
-          b.event(:instant, "trace", "loss", ts: i, args: { "lost" => [:uint64, 1], "reason" => text("reason #{i}") }, **who)
-          b.event(:instant, "trace", "summary", ts: i, args: { "exits" => [:uint64, 0], "lost" => [:uint64, 1], "sites" => [:uint64, 0] }, **who)
-        end
-      end
+    assert_parts_in_proportion do |b, i|
+      settings(b, 100 + i, i, command: text("ruby #{i}"))
+      of_trace(b, "loss", i, 100 + i, lost: [:uint64, 1], reason: text("reason #{i}"))
+      of_trace(b, "summary", i, 100 + i, exits: [:uint64, 0], lost: [:uint64, 1], sites: [:uint64, 0])
     end
   end
 
   def test_chunks_and_providers
-    assert_grows_in_proportion do |count|
-      FxtBuilder.new.tap do |b|
-        count.times do |i|
-          b.provider(1 + i % 300, "provider #{i % 300}")
-          b.init
-          b.thread(1, 42, 43)
-          b.event(:instant, "side_exit", "R", ts: i, args: exit_args("M#m (/m.rb:1)"))
-        end
-      end
+    assert_parts_in_proportion do |b, i|
+      b.provider(1 + i % 300, "provider #{i % 300}")
+      b.init
+      b.thread(1, 42, 43)
+      side_exit(b, i)
     end
   end
 
   def test_durations_that_nest_and_that_never_end
-    assert_grows_in_proportion do |count|
-      FxtBuilder.simple do |b|
-        b.event(:begin, "compile", "whole", ts: 0)
-        count.times do |i|
-          b.event(:begin, "c#{i % 3}", text("name #{i}"), ts: 10 + i * 2)
-          b.event(:end, "c#{i % 3}", text("name #{i}"), ts: 11 + i * 2) if i % 3 < 2
-          b.event(:begin, "compile", "phase", ts: 10 + i * 2)
-          b.event(:end, "compile", "phase", ts: 11 + i * 2)
-        end
-      end
+    assert_parts_in_proportion(first: ->(b) { b.event(:begin, "compile", "whole", ts: 0) }) do |b, i|
+      b.event(:begin, "c#{i % 3}", text("name #{i}"), ts: 10 + i * 2)
+      b.event(:end, "c#{i % 3}", text("name #{i}"), ts: 11 + i * 2) if i % 3 < 2
+      during(b, "compile", "phase", 10 + i * 2, 11 + i * 2)
     end
   end
 
   def test_async_events_flows_counters_and_scheduling
-    assert_grows_in_proportion do |count|
-      FxtBuilder.simple do |b|
-        count.times do |i|
-          b.event(:async_begin, "c", "a", ts: i, extra: i)
-          b.event(:flow_begin, "c", "f", ts: i, extra: i)
-          b.event(:flow_end, "c", "f", ts: i + 1, extra: i / 2)
-          b.event(:counter, "counter", text("n#{i}"), ts: i, extra: i, args: { "bytes" => i })
-          b.event(:complete, "x", "n", ts: i, extra: i + 5)
-        end
-      end
+    assert_parts_in_proportion do |b, i|
+      b.event(:async_begin, "c", "a", ts: i, extra: i)
+      b.event(:flow_begin, "c", "f", ts: i, extra: i)
+      b.event(:flow_end, "c", "f", ts: i + 1, extra: i / 2)
+      b.event(:counter, "counter", text("n#{i}"), ts: i, extra: i, args: { "bytes" => i })
+      b.event(:complete, "x", "n", ts: i, extra: i + 5)
     end
   end
 
   # --- by process, thread, reason, minute, file ---
 
+  # An event about the trace, of a process whose main thread has its number.
+  def of_trace(builder, name, at, pid, **args)
+    builder.event(:instant, "trace", name, ts: at, pid: pid, tid: pid, args: args.transform_keys(&:to_s))
+  end
+
   def settings(builder, pid, at, **more)
-    args = { "pid" => [:uint32, pid], "jit" => "ZJIT", "ruby" => "ruby 4.1.0dev", "flags" => "exits threads gc" }
-    builder.event(:instant, "trace", "settings", ts: at, pid: pid, tid: pid, args: args.merge(more.transform_keys(&:to_s)))
+    of_trace(builder, "settings", at, pid, **{ pid: [:uint32, pid], jit: "ZJIT", ruby: "ruby 4.1.0dev", flags: "exits threads gc" }, **more)
+  end
+
+  def host(builder, pid, at, unix_ns: 10**18 + at, host: "web1", service: "shop", version: "1")
+    of_trace(builder, "host", at, pid, host: text(host), unix_ns: [:uint64, unix_ns], service: text(service), version: text(version))
+  end
+
+  # Thread 1 gives up the GVL.
+  def blocks(builder, at, name = "IO#read", frame: "IO#m (/m.rb:1)")
+    during(builder, "blocked", text(name), at, at + 10, args: { "0" => text(frame) }) { builder.switch(at, 1, 0, state: 3) }
   end
 
   # As a spool that was merged has them: each has its command, its host, threads, exits and sites.
+  def process(b, i)
+    pid, at = 100 + i, i * 1000
+    b.provider(1 + i % 300, "provider")
+    b.init
+    b.thread(1, pid, pid)
+    settings(b, pid, at, command: text("ruby bin/worker.rb --number=#{i}"))
+    host(b, pid, at + 1, host: "host#{i}.example", version: "v#{i / 2}")
+    of_trace(b, "jit", at + 2, pid, jit: "YJIT")
+    of_trace(b, "loss", at + 2, pid, lost: [:uint64, 1], reason: "full")
+    side_exit(b, at + 3, text("Reason#{i}"))
+    during(b, "gc", "major", at + 4, at + 5, args: { "reason" => "newobj" })
+    of_trace(b, "site", at + 6, pid, reason: text("Reason#{i}"), kind: "side_exit", insn: "send", version: [:uint32, 1], location: "M#m (/m.rb:1)", hits: [:uint64, 1])
+    of_trace(b, "summary", at + 7, pid, exits: [:uint64, 1], lost: [:uint64, 1], sites: [:uint64, 1], events: [:uint64, 8])
+    b.process_name(pid, text("process #{i}"))
+    b.thread_name(pid, pid, text("name #{i}"))
+  end
+
   def test_processes_with_all_that_they_have
-    assert_grows_in_proportion { |count| processes(count) }
+    assert_parts_in_proportion { |b, i| process(b, i) }
   end
 
   # Each process has nine files.
   def test_tables_of_processes
-    assert_grows_in_proportion(TABLES, count: 60) { |count| processes(count) }
-  end
-
-  def processes(count)
-    FxtBuilder.new.tap do |b|
-      count.times do |i|
-        b.provider(1 + i % 300, "provider")
-        b.init
-        who = { pid: 100 + i, tid: 100 + i }
-        settings(b, 100 + i, i * 1000, command: text("ruby bin/worker.rb --number=#{i}"))
-        args = { "host" => text("host#{i}.example"), "unix_ns" => [:uint64, 10**18 + i * 1000], "service" => "shop", "version" => text("v#{i / 2}") }
-        b.event(:instant, "trace", "host", ts: i * 1000 + 1, args: args, **who)
-        b.event(:instant, "trace", "jit", ts: i * 1000 + 2, args: { "jit" => "YJIT" }, **who)
-        b.event(:instant, "trace", "loss", ts: i * 1000 + 2, args: { "lost" => [:uint64, 1], "reason" => "full" }, **who)
-        b.event(:instant, "side_exit", text("Reason#{i}"), ts: i * 1000 + 3, args: exit_args("M#m (/m.rb:1)"), **who)
-        b.event(:begin, "gc", "major", ts: i * 1000 + 4, args: { "reason" => "newobj" }, **who)
-        b.event(:end, "gc", "major", ts: i * 1000 + 5, **who)
-        b.event(:instant, "trace", "site", ts: i * 1000 + 6, args: { "reason" => text("Reason#{i}"), "kind" => "side_exit", "insn" => "send", "version" => [:uint32, 1], "location" => "M#m (/m.rb:1)", "hits" => [:uint64, 1] }, **who)
-        b.event(:instant, "trace", "summary", ts: i * 1000 + 7, args: { "exits" => [:uint64, 1], "lost" => [:uint64, 1], "sites" => [:uint64, 1], "events" => [:uint64, 8] }, **who)
-        b.process_name(100 + i, text("process #{i}"))
-        b.thread_name(100 + i, 100 + i, text("name #{i}"))
-      end
-    end
+    assert_parts_in_proportion(TABLES, count: 60) { |b, i| process(b, i) }
   end
 
   def test_pieces_of_snapshots
-    assert_grows_in_proportion do |count|
-      FxtBuilder.new.tap do |b|
-        b.provider(1, "test")
-        b.init
-        count.times { |i| settings(b, 100 + i, i * 1000, snapshot: "save") }
-      end
-    end
+    assert_parts_in_proportion { |b, i| settings(b, 100 + i, i * 1000, snapshot: "save") }
   end
 
   def test_threads_with_states_that_wake_each_other
-    assert_grows_in_proportion(COMMANDS.merge(TABLES)) do |count|
-      FxtBuilder.new.tap do |b|
-        b.provider(1, "test")
-        b.init
-        settings(b, 5, 0, command: "ruby a.rb")
-        count.times do |i|
-          tid = 100 + i
-          b.thread(1, 5, tid)
-          b.thread(2, 5, tid - 1)
-          b.thread_name(5, tid, text("thread #{i}"))
-          at = 1000 + i * 1000
-          b.wakeup(at, tid, waker: tid - 1)
-          b.switch(at + 10, 0, 1)
-          b.event(:instant, "side_exit", "R", ts: at + 20, args: exit_args("M#m (/m.rb:1)"))
-          b.event(:complete, "call", text("M#m#{i} (/m.rb:1)"), ts: at + 20, extra: [at + 40])
-          b.event(:begin, "blocked", text("IO#read#{i}"), ts: at + 50, args: { "0" => text("IO#m#{i} (/m.rb:1)") })
-          b.switch(at + 50, 1, 0, state: 3)
-          b.event(:end, "blocked", text("IO#read#{i}"), ts: at + 60)
-          b.event(:instant, "trace", "states", ts: at + 61, args: { "compiled" => [:uint64, 10], "exited" => [:uint64, 3], "changes" => [:uint64, 2] })
-        end
-      end
+    assert_parts_in_proportion(COMMANDS.merge(TABLES), first: ->(b) { settings(b, 5, 0, command: "ruby a.rb") }) do |b, i|
+      tid, at = 100 + i, 1000 + i * 1000
+      b.thread(1, 5, tid)
+      b.thread_name(5, tid, text("thread #{i}"))
+      b.wakeup(at, tid, waker: tid - 1)
+      b.switch(at + 10, 0, 1)
+      side_exit(b, at + 20)
+      b.event(:complete, "call", text("M#m#{i} (/m.rb:1)"), ts: at + 20, extra: [at + 40])
+      blocks(b, at + 50, "IO#read#{i}", frame: "IO#m#{i} (/m.rb:1)")
+      b.event(:instant, "trace", "states", ts: at + 61, args: { "compiled" => [:uint64, 10], "exited" => [:uint64, 3], "changes" => [:uint64, 2] })
     end
   end
 
   def test_reasons_of_all_kinds
-    assert_grows_in_proportion do |count|
-      FxtBuilder.simple do |b|
-        settings(b, 42, 0)
-        count.times do |i|
-          at = 1000 + i * 100
-          b.event(:instant, "side_exit", text("Exit#{i}(Fixnum)"), ts: at, args: exit_args("M#m (/m.rb:1)"))
-          b.event(:instant, "fallback", text("Fallback#{i}"), ts: at + 1, args: exit_args("M#m (/m.rb:1)"))
-          b.event(:instant, "trace", "loss", ts: at + 2, args: { "lost" => [:uint64, 1], "reason" => text("loss #{i}") })
-          b.event(:begin, "gc", "major", ts: at + 3, args: { "reason" => text("gc #{i}") })
-          b.event(:end, "gc", "major", ts: at + 4)
-          b.event(:begin, "invalidation", text("Invalidation#{i}"), ts: at + 5)
-          b.event(:end, "invalidation", text("Invalidation#{i}"), ts: at + 6)
-          b.event(:instant, "allocation", text("Class#{i}"), ts: at + 7, args: { "0" => text("M#a#{i} (/m.rb:#{i})"), "sample" => [:uint64, i], "size" => [:uint32, 40], "weight" => [:uint32, 512] })
-          b.event(:complete, "syscall", text("call#{i}"), ts: at + 8, extra: [at + 9])
-          b.event(:instant, "throw", text("Error#{i}"), ts: at + 10, args: { "0" => text("M#t#{i} (/m.rb:1)") })
-        end
-      end
+    assert_parts_in_proportion(first: ->(b) { settings(b, 42, 0) }) do |b, i|
+      at = 1000 + i * 100
+      side_exit(b, at, text("Exit#{i}(Fixnum)"))
+      side_exit(b, at + 1, text("Fallback#{i}"), kind: "fallback")
+      of_trace(b, "loss", at + 2, 42, lost: [:uint64, 1], reason: text("loss #{i}"))
+      during(b, "gc", "major", at + 3, at + 4, args: { "reason" => text("gc #{i}") })
+      during(b, "invalidation", text("Invalidation#{i}"), at + 5, at + 6)
+      b.event(:instant, "allocation", text("Class#{i}"), ts: at + 7, args: { "0" => text("M#a#{i} (/m.rb:#{i})"), "sample" => [:uint64, i], "size" => [:uint32, 40], "weight" => [:uint32, 512] })
+      b.event(:complete, "syscall", text("call#{i}"), ts: at + 8, extra: [at + 9])
+      b.event(:instant, "throw", text("Error#{i}"), ts: at + 10, args: { "0" => text("M#t#{i} (/m.rb:1)") })
     end
   end
 
   def test_minutes
-    assert_grows_in_proportion(COMMANDS.slice("minutes"), count: 300) do |count|
-      FxtBuilder.simple do |b|
-        b.event(:instant, "trace", "host", ts: 0, args: { "host" => "h", "unix_ns" => [:uint64, 1_795_694_400_000_000_000], "service" => "s", "version" => "1" })
-        count.times do |i|
-          at = i * 60_000_000_000
-          3.times { |n| b.event(:instant, "side_exit", "R", ts: at + n, args: exit_args("M#m (/m.rb:1)")) }
-          b.event(:complete, "call", "M#m (/m.rb:1)", ts: at + 20, extra: [at + 40])
-          b.switch(at + 49, 0, 1)
-          b.event(:begin, "blocked", "IO#read", ts: at + 50, args: { "0" => "IO#m (/m.rb:1)" })
-          b.switch(at + 50, 1, 0, state: 3)
-          b.event(:end, "blocked", "IO#read", ts: at + 60)
-        end
-      end
+    first = ->(b) { host(b, 42, 0, unix_ns: 1_795_694_400_000_000_000) }
+    assert_parts_in_proportion(COMMANDS.slice("minutes"), count: 300, first: first) do |b, i|
+      at = i * 60_000_000_000
+      3.times { |n| side_exit(b, at + n) }
+      b.event(:complete, "call", "M#m (/m.rb:1)", ts: at + 20, extra: [at + 40])
+      b.switch(at + 49, 0, 1)
+      blocks(b, at + 50)
     end
   end
 
@@ -391,9 +346,8 @@ class TestGrowth < Minitest::Test
       (0..count + 1).to_h do |i|
         trace = FxtBuilder.simple(pid: 100 + i) do |b|
           settings(b, 100 + i, 5, command: text("ruby #{i}"), snapshot: "save")
-          version = { "host" => "web1", "unix_ns" => [:uint64, 10**18 + i], "service" => "shop", "version" => text("v#{i % 2}") }
-          b.event(:instant, "trace", "host", ts: 5, args: version)
-          b.event(:instant, "side_exit", text("R#{i % 5}"), ts: 5 + i, args: exit_args("M#m (/m.rb:1)"))
+          host(b, 100 + i, 5, unix_ns: 10**18 + i, version: "v#{i % 2}")
+          side_exit(b, 5 + i, text("R#{i % 5}"))
         end
         ["web1-#{100 + i}-1.fxt", trace]
       end
@@ -437,22 +391,14 @@ class TestGrowth < Minitest::Test
 
   def test_texts_that_were_chosen_for_their_hashes
     assert_equal [Chosen::MASK / 3, 77], [Chosen::MASK / 3, 77].map { |word| Chosen.mix(Chosen.unmix(word)) }
-    assert_grows_in_proportion do |count|
-      FxtBuilder.simple do |b|
-        count.times { |i| b.event(:instant, "side_exit", text(Chosen.text(i)), ts: i * 1000, args: exit_args("M#m (/m.rb:1)")) }
-      end
-    end
+    assert_parts_in_proportion { |b, i| side_exit(b, i * 1000, text(Chosen.text(i))) }
   end
 
   def test_numbers_that_were_chosen_for_their_hashes
-    assert_grows_in_proportion do |count|
-      FxtBuilder.simple do |b|
-        count.times do |i|
-          key = Chosen.key(i)
-          b.event(:instant, "side_exit", "R", ts: i * 1000, pid: key >> 32, tid: key & 0xffffffff, args: exit_args("M#m (/m.rb:1)"))
-          b.event(:flow_begin, "c", "f", ts: i * 1000 + 1, extra: Chosen.unmix(key - 42))
-        end
-      end
+    assert_parts_in_proportion do |b, i|
+      key = Chosen.key(i)
+      side_exit(b, i * 1000, pid: key >> 32, tid: key & 0xffffffff)
+      b.event(:flow_begin, "c", "f", ts: i * 1000 + 1, extra: Chosen.unmix(key - 42))
     end
   end
 

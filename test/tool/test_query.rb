@@ -371,6 +371,16 @@ class TestQuery < Minitest::Test
     SQL
   end
 
+  # Of a kernel's numbers all 64 bits count, though only 32 are shown.
+  def test_states_of_threads_whose_numbers_differ_in_the_upper_half
+    trace = FxtBuilder.simple do |b|
+      b.wakeup(10, 50)
+      b.wakeup(20, 2**32 + 50)
+      b.wakeup(30, 50)
+    end
+    assert_equal %w[10,20,50 20,-1,50 30,-1,50], rows(trace, "select ts, dur, tid from thread_state join thread using (utid)")
+  end
+
   # --- memory ---
 
   GRANTS_MORE = /\(--memory=MIB grants more(?:, vm-trace cut makes a shorter trace)?\)/

@@ -55,6 +55,8 @@ static struct {
     uint64_t last_ns;          /* of the last look: CLOCK_MONOTONIC */
     _Atomic uint64_t looked_ns; /* the same by the clock of the trace; of CPU time alone */
     uint64_t late, unhandled;
+    uint64_t delay_ns;         /* how long its own thread has waited for a CPU, when it was late last */
+    bool stopped_with_all;     /* before this look: the process was stopped, and went on */
     uint64_t random;
     struct sigaction before;
 } sampler = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -330,6 +332,53 @@ look_whether_it_runs(struct vm_trace_sampled *thread, uint32_t tid)
     return goes_on_p(strtol(text, NULL, 10)) ? OFF_CPU : ASLEEP;
 }
 
+/* How long a native thread has waited for a CPU since it began, up to its last one; 0: the kernel does not say. */
+static uint64_t
+delay_ns_of(uint32_t tid)
+{
+    char text[96];
+    snprintf(text, sizeof(text), "/proc/self/task/%u/schedstat", (unsigned)tid);
+    int file = sampler.own_files ? open(text, O_RDONLY | O_CLOEXEC) : -1;
+    ssize_t bytes = file < 0 ? -1 : read(file, text, sizeof(text) - 1);
+    if (file >= 0) close(file);
+    if (bytes <= 0) return 0;
+    text[bytes] = '\0';
+    const char *second = strchr(text, ' '); /* the first is its CPU time */
+    return second ? strtoull(second, NULL, 10) : 0;
+}
+
+/*
+ * How much of the time since the last look counts as time in which a thread that runs Ruby had no CPU, although it could
+ * have used one. Without any CPU time it had none. With less than was possible, the kernel knows how long it waited, but
+ * only when it has a CPU again: so what is too much for this look is for the next ones. A thread that was blocked, and
+ * runs again, has not waited.
+ */
+static uint64_t
+time_without_cpu(struct vm_trace_sampled *thread, uint32_t tid, uint64_t elapsed_ns)
+{
+    if (thread->cpu_tid != tid) { /* another native thread: nothing to compare with */
+        thread->cpu_tid = tid;
+        thread->delay_ns = delay_ns_of(tid);
+        atomic_store_explicit(&thread->cpu_ns, cpu_ns_of(tid), memory_order_relaxed);
+        return 0;
+    }
+    uint64_t ran_ns = more_cpu_ns(thread, tid), without_ns = elapsed_ns;
+    if (sampler.stopped_with_all) return ran_ns < elapsed_ns ? elapsed_ns - ran_ns : 0;
+    if (ran_ns) {
+        thread->delayed |= ran_ns < elapsed_ns - elapsed_ns / 8;
+        if (!thread->delayed) return 0;
+        uint64_t delay_ns = delay_ns_of(tid);
+        without_ns = delay_ns > thread->delay_ns ? delay_ns - thread->delay_ns : 0;
+        thread->delayed = without_ns > elapsed_ns;
+        if (without_ns > elapsed_ns) without_ns = elapsed_ns;
+    }
+    else {
+        thread->delayed = true;
+    }
+    thread->delay_ns += without_ns;
+    return without_ns;
+}
+
 /* The program may have a handler of its own by now. */
 static bool
 handled_by_us_p(void)
@@ -358,7 +407,11 @@ look_at_running(struct vm_trace_sampled *thread, uint64_t elapsed_ns, bool signa
     if (atomic_exchange_explicit(&thread->answered, false, memory_order_relaxed)) thread->unanswered = 0;
     if (cpu && !charge_cpu(thread, tid, elapsed_ns)) return; /* it did not run */
     enum running running = look_whether_it_runs(thread, tid);
-    if (!cpu) charge(thread, running == ON_CPU ? VM_TRACE_CHARGE_RUNNING : VM_TRACE_CHARGE_NO_CPU, elapsed_ns);
+    if (!cpu) {
+        uint64_t without_ns = running == ON_CPU ? time_without_cpu(thread, tid, elapsed_ns) : elapsed_ns;
+        charge(thread, VM_TRACE_CHARGE_NO_CPU, without_ns);
+        charge(thread, VM_TRACE_CHARGE_RUNNING, elapsed_ns - without_ns);
+    }
     if (!handled) {
         uint32_t on_its_way = VM_TRACE_SIGNALLED; /* to the program's own handler */
         atomic_compare_exchange_strong(&thread->phase, &on_its_way, VM_TRACE_RUNS);
@@ -430,12 +483,22 @@ monotonic_ns(void)
     return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
+/* How long the sampler's thread has waited for a CPU since it was late before. */
+static uint64_t
+own_delay_ns(void)
+{
+    uint64_t before_ns = sampler.delay_ns;
+    sampler.delay_ns = delay_ns_of(thread_id());
+    return sampler.delay_ns - before_ns;
+}
+
 /* Counts the periods that were missed. Returns the time since the look before, or since the start. */
 static uint64_t
 look_again(void)
 {
     uint64_t now_ns = monotonic_ns(), elapsed_ns = now_ns - sampler.last_ns, period = sampler.sampling.period_ns;
     if (elapsed_ns >= 2 * period) sampler.late += elapsed_ns / period - 1;
+    sampler.stopped_with_all = elapsed_ns >= 4 * period && own_delay_ns() < elapsed_ns / 2;
     sampler.last_ns = now_ns;
     if (sampler.sampling.cpu)
         atomic_store_explicit(&sampler.looked_ns, rb_vm_trace_clock_system_ns(), memory_order_relaxed);

@@ -67,6 +67,9 @@ struct vm_trace_sampled {
     /* The sampler's own; they stay when the thread has ended. */
     uint32_t file_tid;         /* whose file that is */
     int file_and_1;            /* what tells whether it runs, a descriptor of the sampler's; 0: none */
+    uint32_t cpu_tid;          /* whose CPU time the clock of wall time was compared with last */
+    uint64_t delay_ns;         /* how long that one has waited for a CPU, as far as it is charged, */
+    bool delayed;              /* and whether it may have waited longer */
     uint32_t unanswered;       /* looks at which it ran, but had not handled the last signal */
     _Atomic bool answered;     /* the handler has run since the last look */
 };

@@ -1,6 +1,6 @@
 # Each request makes a class with methods from a template. The JIT compiles them, the request ends, and
 # the next one brings new ones.
-# Place: Renderer#render, Kernel#eval, Module#class_eval
+# Place: Renderer#render, Module#class_eval, name, street, city, phone
 # Subject: compiling
 # JIT: yjit zjit
 

@@ -1,7 +1,7 @@
 # A program that computes checksums of large texts, in one call in C for each: nothing can be gained
 # here.
 # Place: none
-# Subject: none
+# Subject: method
 # JIT: any
 require "digest"
 

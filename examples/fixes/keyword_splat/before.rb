@@ -11,5 +11,7 @@ end
 
 link = Link.new
 sum = 0
-(3_000_000 * ENV.fetch("FIXES_SCALE", "1").to_f).ceil.times { |i| sum += link.render("more", id: i, title: "t", role: 1) }
+(3_000_000 * ENV.fetch("FIXES_SCALE", "1").to_f).ceil.times do |i|
+  sum += link.render("more", id: i, title: "t", role: 1)
+end
 puts sum

@@ -25,5 +25,7 @@ end
 
 factory = Factory.new
 sum = 0
-(150_000 * ENV.fetch("FIXES_SCALE", "1").to_f).ceil.times { Factory::KINDS.each { |kind| sum += factory.build(kind, 20) } }
+(150_000 * ENV.fetch("FIXES_SCALE", "1").to_f).ceil.times do
+  Factory::KINDS.each { |kind| sum += factory.build(kind, 20) }
+end
 puts sum

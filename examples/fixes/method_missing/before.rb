@@ -1,6 +1,6 @@
 # A configuration answers its settings by `method_missing`: each call searches all classes first, and
 # makes a string and an array.
-# Place: Config#method_missing
+# Place: Config#method_missing, String#delete_suffix
 # Subject: method
 # JIT: any
 

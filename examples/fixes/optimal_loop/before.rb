@@ -1,6 +1,6 @@
 # A loop with integers that compiled code runs as fast as it can: nothing can be gained here.
 # Place: none
-# Subject: none
+# Subject: method
 # JIT: any
 
 class Sieve

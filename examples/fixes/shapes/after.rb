@@ -6,7 +6,7 @@ class Account
 
   def initialize(order)
     @base = @bonus = @fee = @tax = nil
-    ORDERS[order % ORDERS.size].each_with_index { |name, i| instance_variable_set(name, name.size + i * 0) }
+    ORDERS[order % ORDERS.size].each { |name| instance_variable_set(name, name.size) }
   end
 
   def balance(rounds)

@@ -8,7 +8,9 @@ class Account
   NAMES = %i[@base @bonus @fee @tax].freeze
   ORDERS = NAMES.permutation.to_a.freeze
 
-  def initialize(order) = ORDERS[order % ORDERS.size].each_with_index { |name, i| instance_variable_set(name, name.size + i * 0) }
+  def initialize(order)
+    ORDERS[order % ORDERS.size].each { |name| instance_variable_set(name, name.size) }
+  end
 
   def balance(rounds)
     sum = i = 0

@@ -21,5 +21,7 @@ router = Router.new
 lists = [[3], [3, 4], [3, 4, 5], [7, 8]]
 weights = Array.new(30) { |i| i * i }
 sum = 0
-(700_000 * ENV.fetch("FIXES_SCALE", "1").to_f).ceil.times { lists.each { |list| sum += router.dispatch(list, weights) } }
+(700_000 * ENV.fetch("FIXES_SCALE", "1").to_f).ceil.times do
+  lists.each { |list| sum += router.dispatch(list, weights) }
+end
 puts sum

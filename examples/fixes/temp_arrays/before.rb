@@ -5,7 +5,8 @@
 
 class Orders
   def total(items)
-    items.map { |item| [item, item * 3] }.select { |item, price| price.odd? }.map { |item, price| [price - item] }.flatten.sum
+    priced = items.map { |item| [item, item * 3] }
+    priced.select { |item, price| price.odd? }.map { |item, price| [price - item] }.flatten.sum
   end
 end
 

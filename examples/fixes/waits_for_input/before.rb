@@ -1,6 +1,6 @@
 # A program that waits for another one, which takes its time: nothing can be gained here.
 # Place: none
-# Subject: none
+# Subject: blocked
 # JIT: any
 
 class Reader

@@ -40,12 +40,24 @@ struct duration_pairs {
     bool too_many_reported;
 };
 
+static uint32_t
+open_marker(const struct duration_pairs *pairs, uint32_t thread)
+{
+    const struct stack *stack = &pairs->stacks[thread];
+    for (uint32_t i = stack->depth; i-- > 0;) {
+        if (stack->open[i].category == STRING_MARKER) return stack->open[i].name;
+    }
+    return STRING_NONE;
+}
+
 struct duration_pairs *
 duration_pairs_new(const struct duration_pair_visitor *visitor, struct thread_states *states)
 {
     struct duration_pairs *pairs = xcalloc(1, sizeof *pairs);
     pairs->visitor = *visitor;
     pairs->states = states;
+    states->marker = open_marker;
+    states->pairs = pairs;
     row_table_init(&pairs->rings, sizeof(struct ring), 1, RINGS_MAX);
     pairs->window = xrealloc(NULL, PAIRS_WINDOW, sizeof *pairs->window);
     return pairs;
@@ -266,16 +278,6 @@ void
 duration_pairs_keeps_newest(struct duration_pairs *pairs, uint32_t process)
 {
     row_table_get(&pairs->rings, &process);
-}
-
-uint32_t
-duration_pairs_innermost(const struct duration_pairs *pairs, uint32_t thread, uint32_t category)
-{
-    const struct stack *stack = &pairs->stacks[thread];
-    for (uint32_t i = stack->depth; i-- > 0;) {
-        if (stack->open[i].category == category) return stack->open[i].name;
-    }
-    return STRING_NONE;
 }
 
 void

@@ -54,9 +54,6 @@ void duration_pairs_add(struct duration_pairs *pairs, struct pool *pool, const s
                         uint32_t process, uint32_t row, bool wanted);
 /* Takes a scheduling record. Returns whether it says anything of a thread. */
 bool duration_pairs_sched(struct duration_pairs *pairs, const struct fxt_sched *sched);
-/* Returns the name of the thread's innermost open duration of this category, as far as edges were
- * passed to the visitor; STRING_NONE if none is open. */
-uint32_t duration_pairs_innermost(const struct duration_pairs *pairs, uint32_t thread, uint32_t category);
 /* Returns the edge of an event, as a visitor gets it, but without its thread. */
 struct duration_edge duration_edge_of(struct pool *pool, const struct fxt_event *event);
 /* Pairs what is left, passes the remaining begins as never ended, and ends all states. stopped: the file was not read to

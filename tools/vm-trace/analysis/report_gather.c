@@ -911,15 +911,6 @@ free_samples(struct report_samples *samples)
     row_table_free(&samples->places);
 }
 
-/* --- states of threads: what they ask for ------------------------------------------------------------- */
-
-static uint32_t
-open_marker(void *context, uint32_t thread)
-{
-    const struct report *report = context;
-    return duration_pairs_innermost(report->pairs, thread, STRING_MARKER);
-}
-
 /* --- all ----------------------------------------------------------------------------------------------- */
 
 struct report *
@@ -949,8 +940,7 @@ report_new(size_t memory_bytes, const struct report_filter *filter)
     row_table_init(&report->preempted, sizeof(struct report_preempted), REPORT_PREEMPTED_KEYS, REPORT_PREEMPTED_MAX);
     row_table_init(&report->blocked, sizeof(struct report_blocked), REPORT_BLOCKED_KEYS, REPORT_BLOCKED_MAX);
     const struct thread_states_visitor visitor = {
-        .context = report, .last_ns = process_last_ns, .seen_ns = thread_seen_ns, .piece = on_piece,
-        .marker = open_marker};
+        .context = report, .last_ns = process_last_ns, .seen_ns = thread_seen_ns, .piece = on_piece};
     thread_states_init(&report->states, &visitor);
     gc_pauses_init(&report->gc, report->pool);
     allocations_init(&report->allocations);

@@ -107,12 +107,6 @@ fault(const struct thread_states *states, const struct duration_edge *edge, enum
 
 /* --- who holds the GVL -------------------------------------------------------------------- */
 
-static uint32_t
-marker_of(const struct thread_states *states, const struct thread_times *thread)
-{
-    return states->visitor.marker ? states->visitor.marker(states->visitor.context, thread->thread) : STRING_NONE;
-}
-
 /* Charges the holder for the time up to now. */
 static void
 cpu_advance(struct thread_states *states, struct thread_cpu *cpu, int64_t ts_ns)
@@ -135,7 +129,7 @@ static void
 cpu_changed(struct thread_states *states, struct thread_cpu *cpu)
 {
     if (cpu->holder == NO_HOLDER || cpu->waiting == 0 || cpu->hold_marker != STRING_NONE) return;
-    cpu->hold_marker = marker_of(states, thread_at(states, cpu->holder));
+    cpu->hold_marker = states->marker(states->pairs, thread_at(states, cpu->holder)->thread);
 }
 
 static void

@@ -98,11 +98,11 @@ struct thread_states_visitor {
      * gc_ns: of it in garbage collections, of unknown moments. NULL: ignore them. */
     void (*piece)(void *context, const struct thread_times *thread, enum thread_state state, int64_t from_ns,
                   int64_t to_ns, uint64_t gc_ns);
-    /* The name of the thread's innermost open marker, or STRING_NONE. NULL: there are none. */
-    uint32_t (*marker)(void *context, uint32_t thread);
     /* For `vm-trace check`; NULL: ignore them. `row`: the thread, `other`: the one that runs. */
     void (*fault)(void *context, uint64_t offset, enum thread_fault fault, uint32_t row, uint32_t other, uint32_t cpu);
 };
+
+struct duration_pairs;
 
 struct older_part {
     uint32_t process; /* the key */
@@ -111,6 +111,9 @@ struct older_part {
 
 struct thread_states {
     struct thread_states_visitor visitor;
+    /* Set by duration_pairs_new: the name of the thread's innermost open marker, or STRING_NONE. */
+    uint32_t (*marker)(const struct duration_pairs *pairs, uint32_t thread);
+    const struct duration_pairs *pairs;
     struct row_table threads; /* of struct thread_times */
     struct row_table cpus;    /* of struct thread_cpu */
     struct row_list current_threads, current_cpus; /* rows that the current file has */

@@ -175,13 +175,6 @@ thread_tracks_sched(struct thread_tracks *tracks, const struct fxt_sched *sched)
 
 /* --- all ------------------------------------------------------------------------------------------ */
 
-static uint32_t
-open_marker(void *context, uint32_t thread)
-{
-    const struct thread_tracks *tracks = context;
-    return duration_pairs_innermost(tracks->pairs, thread, STRING_MARKER);
-}
-
 void
 thread_tracks_init(struct thread_tracks *tracks, struct pool *pool, const struct thread_tracks_visitor *visitor)
 {
@@ -189,8 +182,7 @@ thread_tracks_init(struct thread_tracks *tracks, struct pool *pool, const struct
     row_table_init(&tracks->processes, sizeof(struct track_process), 2, TRACK_PROCESSES_MAX);
     row_table_init(&tracks->threads, sizeof(struct track_thread), 2, TRACK_THREADS_MAX);
     const struct thread_states_visitor states = {
-        .context = tracks, .last_ns = process_last_ns, .seen_ns = thread_seen_ns, .marker = open_marker,
-        .piece = on_piece};
+        .context = tracks, .last_ns = process_last_ns, .seen_ns = thread_seen_ns, .piece = on_piece};
     thread_states_init(&tracks->states, &states);
 }
 

@@ -12,6 +12,22 @@
 #include "fxt/event_keys.h"
 #include "fxt/known_strings.h"
 
+/* Durations of a thread. */
+struct held_durations {
+    uint32_t provider, pid, tid; /* the key */
+    uint32_t open;               /* begins that were passed */
+    uint32_t after;              /* begins of after the time */
+    uint32_t before_count, before_capacity;
+    struct fxt_event *before;    /* begins of before the time, which may last into it */
+};
+
+/* A process with settings. */
+struct cut_process {
+    uint32_t provider, pid; /* the key */
+    uint32_t tid;
+    int64_t last_ns;
+};
+
 bool
 trace_choice_any(const struct trace_choice *choice)
 {
@@ -109,15 +125,8 @@ pass_at(const struct trace_filter *filter, const struct fxt_event *event, int64_
 static struct held_durations *
 durations_of(struct trace_filter *filter, const struct fxt_event *event)
 {
-    uint64_t key = key_of(event->provider, event->pid, event->tid);
-    uint32_t number = map_get(&filter->durations_of_thread, key);
-    if (number == MAP_NONE) {
-        make_room(filter->durations, filter->duration_count, filter->duration_capacity);
-        number = filter->duration_count++;
-        filter->durations[number] = (struct held_durations){0};
-        map_set(&filter->durations_of_thread, key, number);
-    }
-    return &filter->durations[number];
+    const uint32_t key[] = {event->provider, event->pid, event->tid};
+    return row_table_get(&filter->durations, key);
 }
 
 static void
@@ -181,19 +190,14 @@ filter_end(const struct trace_filter *filter, struct held_durations *held, const
 static void
 note_process(struct trace_filter *filter, const struct fxt_event *event)
 {
-    uint64_t key = key_of(event->provider, event->pid, ANY_PROCESS);
-    uint32_t number = map_get(&filter->recorder_of_process, key);
+    const uint32_t key[] = {event->provider, event->pid};
+    struct cut_process *process = row_table_find(&filter->recorders, key);
     bool settings = event->category.id == STRING_TRACE && event->name.id == STRING_SETTINGS;
-    if (number == MAP_NONE && !settings) return;
-    if (number == MAP_NONE) {
-        number = filter->recorder_count;
-        make_room(filter->recorders, filter->recorder_count, filter->recorder_capacity);
-        filter->recorders[filter->recorder_count++] =
-            (struct cut_process){event->provider, event->pid, event->tid, event->ts_ns};
-        map_set(&filter->recorder_of_process, key, number);
+    if (process == NULL && settings) {
+        process = row_table_get(&filter->recorders, key);
+        *process = (struct cut_process){event->provider, event->pid, event->tid, event->ts_ns};
     }
-    struct cut_process *process = &filter->recorders[number];
-    if (event->ts_ns > process->last_ns) process->last_ns = event->ts_ns;
+    if (process != NULL && event->ts_ns > process->last_ns) process->last_ns = event->ts_ns;
 }
 
 static void
@@ -324,6 +328,8 @@ trace_filter_init(struct trace_filter *filter, const struct trace_choice *choice
     *filter = (struct trace_filter){
         .choice = *choice, .reader = reader, .from_ns = choice->since_ns, .to_ns = choice->until_ns,
         .tid = is_tid ? strtoull(thread, NULL, 10) : UINT64_MAX};
+    row_table_init(&filter->durations, sizeof(struct held_durations), 3, UINT32_MAX);
+    row_table_init(&filter->recorders, sizeof(struct cut_process), 2, UINT32_MAX);
 }
 
 void
@@ -339,22 +345,16 @@ trace_filter_length_ns(const struct trace_filter *filter)
     return filter->last_ns - filter->first_ns;
 }
 
-static void
-free_file(struct trace_filter *filter)
-{
-    for (uint32_t i = 0; i < filter->duration_count; i++) free(filter->durations[i].before);
-    filter->duration_count = filter->recorder_count = 0;
-    map_free(&filter->recorder_of_process);
-    map_free(&filter->durations_of_thread);
-    map_free(&filter->wanted_threads);
-}
-
 void
 trace_filter_free(struct trace_filter *filter)
 {
-    free_file(filter);
-    free(filter->durations);
-    free(filter->recorders);
+    for (uint32_t i = 0; i < filter->durations.count; i++) {
+        struct held_durations *held = row_table_at(&filter->durations, i);
+        free(held->before);
+    }
+    row_table_free(&filter->durations);
+    row_table_free(&filter->recorders);
+    map_free(&filter->wanted_threads);
 }
 
 struct fxt_visitor
@@ -384,7 +384,7 @@ trace_filter_bounds(struct trace_filter *filter, void (*end)(void *context))
 void
 trace_filter_file_end(struct trace_filter *filter)
 {
-    for (uint32_t i = 0; i < filter->duration_count; i++) pass_held(filter, &filter->durations[i]);
-    for (uint32_t i = 0; i < filter->recorder_count; i++) pass_cut(filter, &filter->recorders[i]);
-    free_file(filter);
+    for (uint32_t i = 0; i < filter->durations.count; i++) pass_held(filter, row_table_at(&filter->durations, i));
+    for (uint32_t i = 0; i < filter->recorders.count; i++) pass_cut(filter, row_table_at(&filter->recorders, i));
+    trace_filter_free(filter);
 }

@@ -14,6 +14,7 @@
  */
 #include "analysis/time_samples.h"
 #include "base/map.h"
+#include "base/row_table.h"
 #include "fxt/read_files.h"
 
 struct trace_choice {
@@ -33,20 +34,8 @@ struct trace_filter {
     int64_t from_ns, to_ns;
     int64_t first_ns, last_ns; /* of all events, whether they are passed or not */
     struct map wanted_threads; /* of this file, as the next ones: key of a thread -> whether its name fits */
-    struct map durations_of_thread;
-    struct held_durations {
-        struct fxt_event *before; /* begins of before the time, which may last into it */
-        uint32_t before_count, before_capacity;
-        uint32_t open;            /* begins that were passed */
-        uint32_t after;           /* begins of after the time */
-    } *durations;
-    uint32_t duration_count, duration_capacity;
-    struct map recorder_of_process;
-    struct cut_process {          /* one with settings */
-        uint32_t provider, pid, tid;
-        int64_t last_ns;
-    } *recorders;
-    uint32_t recorder_count, recorder_capacity;
+    struct row_table durations;
+    struct row_table recorders;
 };
 
 /* Whether anything is left out. */

@@ -6,8 +6,7 @@
  *
  *      work_places_of -> the rows, work_places_find -> work_places_free
  *
- * A method in C has the line of its caller, as have a block and the loop that calls it if they are on one line: frames
- * of one line are one place, the outermost of them.
+ * A method and its blocks are one place. A method in C has the line of its caller, and is part of that one's place.
  */
 #include "analysis/sample_sums.h"
 #include "analysis/time_samples.h"
@@ -15,7 +14,7 @@
 enum { WORK_PLACES_MAX = 256 * 1024 };
 
 struct work_place {
-    uint32_t method; /* the key: the label without its line */
+    uint32_t method; /* the key: the label of a method, without its line */
     uint64_t ns[TIME_SAMPLE_STATES];
     /* The line with most of the time in which it ran, and the innermost frame with most of it, both labels; the latter
      * without its line. */
@@ -25,18 +24,19 @@ struct work_place {
 
 struct work_places {
     struct row_table rows; /* of struct work_place */
-    struct map place_of;   /* label, also without its line -> method */
+    struct map place_of;   /* label, also without its line -> the method with most of its time */
     struct pool *pool;
+    uint64_t interpreted_ns;   /* in which Ruby code was interpreted, and no method in C ran */
 };
 
 /* Of a profile with states and without threads, whose frames no option leaves out. */
 struct work_places work_places_of(const struct time_samples *samples, struct frame_owners *owners);
 void work_places_free(struct work_places *places);
-/* Returns the place that a label belongs to; the label without its line if no sample tells. */
+/* Returns the place that a label belongs to; if no sample tells, that of its method. */
 uint32_t work_place_of(const struct work_places *places, uint32_t label);
 /* Returns the row of a method, or NULL. */
 const struct work_place *work_places_find(struct work_places *places, uint32_t method);
-/* The time in which it ran, or waited for a CPU. */
+/* The time in which it ran on a CPU. */
 uint64_t work_place_ran_ns(const struct work_place *place);
 
 #endif

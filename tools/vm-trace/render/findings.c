@@ -15,14 +15,14 @@ const char *const finding_subject_names[FINDING_SUBJECTS] = {
     [FINDING_METHOD] = "method",
 };
 
-/* What part of the time that a cause takes its change gains. doc/guide/fixes.md has the measurements. */
+/* What part of the time that a cause takes its change gains. benchmarks/README.md has the measurements. */
 static const struct {
     double least, gain, most; /* gain 0: it is not known what the same work takes otherwise */
 } gains[FINDING_SUBJECTS] = {
-    [FINDING_EXITS] = {0.30, 0.70, 1.0},
-    [FINDING_INTERPRETED] = {0.20, 0.60, 0.95},
+    [FINDING_EXITS] = {0.35, 0.85, 1},
+    [FINDING_INTERPRETED] = {0.20, 0.70, 1},
     [FINDING_COMPILING] = {0, 0, 1},
-    [FINDING_GC] = {0.30, 0.80, 1.0},
+    [FINDING_GC] = {0.30, 0, 1},
     [FINDING_GVL] = {0, 0, 1},
     [FINDING_BLOCKED] = {0, 0, 1},
     [FINDING_METHOD] = {0, 0, 1},
@@ -105,13 +105,18 @@ main_thread_p(const struct report *report, uint32_t number)
            (thread->runs == STRING_NONE && thread->tid == report_process(report, thread->process)->pid);
 }
 
+static bool
+runs_p(const char *state)
+{
+    return state != blocked && state != waiting && state != no_cpu;
+}
+
 static uint64_t
 ran_ns(const struct thread_where *where)
 {
     uint64_t ns = 0;
     for (unsigned i = 0; i < where->count; i++) {
-        const char *name = where->states[i].name;
-        if (name != blocked && name != waiting && name != no_cpu) ns += where->states[i].ns;
+        ns += runs_p(where->states[i].name) ? where->states[i].ns : 0;
     }
     return ns;
 }
@@ -136,11 +141,46 @@ add_lives(struct report *report, struct where *where)
     }
 }
 
+/* Sampled time without a CPU of the threads that count. */
+static uint64_t
+sampled_without_cpu(struct report *report, bool of_main)
+{
+    uint64_t ns = 0;
+    for (uint32_t i = 0; i < report->samples.threads.count; i++) {
+        const struct sample_thread *thread = row_table_at(&report->samples.threads, i);
+        if (!report_thread_wanted(report, thread->thread)) continue;
+        if (!of_main || main_thread_p(report, thread->thread)) ns += thread->times.ns[TIME_SAMPLE_NO_CPU];
+    }
+    return ns;
+}
+
+/* States of the streams `states` and `threads` include it: each one in which a thread runs then has its part, so that the
+ * sum stays. */
+static void
+take_out_no_cpu(struct report *report, struct where *where, enum where_source source)
+{
+    uint64_t ran = 0, without_ns = sampled_without_cpu(report, where->of_main);
+    for (unsigned i = 0; i < where->count; i++) ran += runs_p(where->states[i].name) ? where->states[i].ns : 0;
+    if (source == OF_SAMPLES) where->no_cpu_ns = without_ns, ran += without_ns;
+    if (without_ns > ran) without_ns = ran;
+    double part = where->cpu_part = ran > 0 ? (double)(ran - without_ns) / (double)ran : 1;
+    if (source == OF_SAMPLES || without_ns == 0 || where->count == WHERE_STATES_MOST) return;
+    uint64_t taken_ns = 0;
+    for (unsigned i = 0; i < where->count; i++) {
+        struct where_state *state = &where->states[i];
+        uint64_t left_ns = runs_p(state->name) ? (uint64_t)(part * (double)state->ns) : state->ns;
+        taken_ns += state->ns - left_ns;
+        state->ns = left_ns;
+    }
+    where->states[where->count++] = (struct where_state){no_cpu, taken_ns};
+    where->no_cpu_ns = taken_ns;
+}
+
 static struct where
 where_of(const struct view *view)
 {
     struct report *report = view->report;
-    struct where where = {0};
+    struct where where = {.cpu_part = 1};
     enum where_source source = OF_STATES;
     while (source < WHERE_SOURCES && source_rows(report, source)->count == 0) source++;
     if (source == WHERE_SOURCES && !report->exits_only) add_lives(report, &where);
@@ -167,6 +207,7 @@ where_of(const struct view *view)
             where.whole_ns += thread.states[state].ns;
         }
     }
+    take_out_no_cpu(report, &where, source);
     qsort(where.states, where.count, sizeof *where.states, longest_state_first);
     while (where.count > 0 && where.states[where.count - 1].ns == 0) where.count--;
     return where;
@@ -196,8 +237,8 @@ static double
 weight(const struct finding *finding)
 {
     if (finding->of_count > 0) return (double)finding->count / (double)finding->of_count;
-    double ns = (double)finding->most_ns / 4;
-    if (finding->estimated && (double)finding->gain_ns > ns) ns = (double)finding->gain_ns;
+    double ns = (double)finding->most_ns / 4, known = (double)(finding->estimated ? finding->gain_ns : finding->least_ns);
+    if (known > ns) ns = known;
     return finding->whole_ns > 0 ? ns / (double)finding->whole_ns : 0;
 }
 
@@ -225,7 +266,7 @@ add(struct findings *findings, const struct finding *given, struct gain gain)
 {
     struct finding finding = *given;
     double least = finding.subject == FINDING_METHOD ? method_worth : worth;
-    if (finding.whole_ns == 0) finding.whole_ns = findings->where.whole_ns;
+    if (finding.whole_ns == 0) finding.whole_ns = findings->where.whole_ns - findings->where.no_cpu_ns;
     finding.least_ns = within(gain.least, finding.whole_ns);
     finding.gain_ns = within(gain.ns, finding.whole_ns);
     finding.most_ns = within(gain.most, finding.whole_ns);
@@ -275,6 +316,20 @@ place_of(struct by_place *by_place, uint32_t label)
     return row_table_get(&by_place->rows, &method);
 }
 
+/* A part of the sampled time. */
+static struct uncertain
+sampled(const struct report *report, uint64_t ns)
+{
+    const struct report_samples *samples = &report->samples;
+    uint64_t whole_ns = 0;
+    for (uint32_t i = 0; i < samples->threads.count; i++) {
+        const struct sample_thread *thread = row_table_at(&samples->threads, i);
+        whole_ns += sample_times_ns(&thread->times, false);
+    }
+    bool periodic = samples->all.period_ns > 0;
+    return (struct uncertain){(double)ns, periodic ? sample_error_ns(ns, whole_ns, samples->all.period_ns) : 0};
+}
+
 /* Adds to a sum, and keeps the row with most of it. */
 static void
 add_part(uint64_t *sum, uint64_t *most, uint32_t *row_of_most, uint64_t amount, uint32_t row)
@@ -285,14 +340,36 @@ add_part(uint64_t *sum, uint64_t *most, uint32_t *row_of_most, uint64_t amount, 
     *row_of_most = row + 1;
 }
 
+/*
+ * What part of the time in which states say that code was interpreted is likely to be so. States know no time without a
+ * CPU: on a busy machine it is in the state in which the thread had to wait for one. Samples know it.
+ */
+static double
+interpreted_part(const struct view *view, const struct work_places *work)
+{
+    const struct report *report = view->report;
+    double states_ns = 0;
+    for (uint32_t i = 0; i < report->execution.threads.count; i++) {
+        const struct execution_thread *thread = row_table_at(&report->execution.threads, i);
+        for (unsigned state = EXECUTION_EXITED; state <= EXECUTION_REPROFILED; state++)
+            states_ns += (double)thread->ns[state];
+    }
+    if (work->rows.count == 0 || report->samples.all.cpu || states_ns <= 0) return 1;
+    struct uncertain samples = sampled(report, work->interpreted_ns);
+    double most_ns = samples.ns + samples.error_ns;
+    return most_ns < states_ns ? most_ns / states_ns : 1;
+}
+
 static void
 gather_exits(const struct view *view, struct by_place *by_place)
 {
+    double part = interpreted_part(view, &by_place->work);
     by_place->exits = view_exits(view, false, BY_CATEGORY | BY_REASON | BY_LOCATION | BY_INSN | BY_CALLEE, NULL);
     for (uint32_t i = 0; i < by_place->exits.count; i++) {
         const struct exit_row *row = row_table_at(&by_place->exits, i);
         struct place *place = row->lost_ns > 0 ? place_of(by_place, row->location) : NULL;
-        if (place != NULL) add_part(&place->lost_ns, &place->most_lost_ns, &place->exits, row->lost_ns, i);
+        uint64_t lost_ns = (uint64_t)(part * (double)row->lost_ns);
+        if (place != NULL) add_part(&place->lost_ns, &place->most_lost_ns, &place->exits, lost_ns, i);
     }
 }
 
@@ -318,13 +395,13 @@ gather_interpreted(const struct view *view, struct by_place *by_place)
 }
 
 static void
-gather_garbage(const struct view *view, struct by_place *by_place)
+gather_garbage(const struct view *view, struct by_place *by_place, double cpu_part)
 {
     enum { SAMPLES_LEAST = 20 };
     struct report *report = view->report;
     for (uint32_t i = 0; i < report->gc.reasons.count; i++) {
         const struct gc_reason *reason = row_table_at(&report->gc.reasons, i);
-        by_place->gc_ns += (double)reason->pauses.total_ns;
+        by_place->gc_ns += cpu_part * (double)reason->pauses.total_ns;
         by_place->collections += reason->collections;
     }
     by_place->allocations = allocations_group(&report->allocations, ALLOCATIONS_BY_FRAME, &by_place->allocated);
@@ -338,7 +415,7 @@ gather_garbage(const struct view *view, struct by_place *by_place)
 }
 
 static struct by_place
-gather_places(const struct view *view)
+gather_places(const struct view *view, const struct where *where)
 {
     struct report *report = view->report;
     struct by_place by_place = {.work = work_places_of(&report->samples.all, &report->owners)};
@@ -347,7 +424,7 @@ gather_places(const struct view *view)
     gather_exits(view, &by_place);
     if (report->exits_only) return by_place;
     gather_interpreted(view, &by_place);
-    gather_garbage(view, &by_place);
+    gather_garbage(view, &by_place, where->cpu_part);
     for (uint32_t i = 0; i < by_place.work.rows.count; i++) {
         const struct work_place *work = row_table_at(&by_place.work.rows, i);
         row_table_get(&by_place.rows, &work->method);
@@ -363,20 +440,6 @@ free_places(struct by_place *by_place)
     allocation_rows_free(&by_place->allocations);
     row_table_free(&by_place->lasting);
     row_table_free(&by_place->rows);
-}
-
-/* A part of the sampled time. */
-static struct uncertain
-sampled(const struct report *report, uint64_t ns)
-{
-    const struct report_samples *samples = &report->samples;
-    uint64_t whole_ns = 0;
-    for (uint32_t i = 0; i < samples->threads.count; i++) {
-        const struct sample_thread *thread = row_table_at(&samples->threads, i);
-        whole_ns += sample_times_ns(&thread->times, false);
-    }
-    bool periodic = samples->all.period_ns > 0;
-    return (struct uncertain){(double)ns, periodic ? sample_error_ns(ns, whole_ns, samples->all.period_ns) : 0};
 }
 
 /* The part of the collections that a place's allocations cause. */
@@ -441,9 +504,11 @@ state_of(const struct execution_iseq *iseq)
 }
 
 static const char *
-interpreted_help(const struct execution_iseq *iseq, struct fxt_string label)
+interpreted_help(const struct execution_iseq *iseq, struct fxt_string label, bool compiled)
 {
     enum { LONG_NS = 5 * 1000 * 1000 }; /* of one call */
+    if (compiled && state_of(iseq) == EXECUTION_UNCOMPILABLE)
+        return "Its code was thrown away: a TracePoint does that, or too many invalidations.";
     if (state_of(iseq) == EXECUTION_UNCOMPILABLE)
         return "Write without what the compiler refuses; `report --compiles` names it.";
     if (state_of(iseq) == EXECUTION_REPROFILED) return "Find what invalidated its code: `vm-trace history`.";
@@ -465,19 +530,23 @@ describe_interpreted(const struct view *view, const struct place *place, struct 
     finding->place = view_name(view, iseq->iseq);
     finding->cause = document_text(view->document, "%s, %s call%s", *text ? text : view_name(view, iseq->why).ptr,
                                    with_commas(calls, iseq->calls), iseq->calls == 1 ? "" : "s");
-    finding->helps = text_of(interpreted_help(iseq, finding->place));
+    finding->helps = text_of(interpreted_help(iseq, finding->place, strncmp(text, "compiled", 8) == 0));
     finding->evidence = method_option(view, "--compiles", finding->place);
 }
 
 static void
 describe_garbage(const struct view *view, const struct by_place *by_place, const struct place *place,
-                 struct finding *finding)
+                 const struct work_place *work, struct finding *finding)
 {
     const struct allocation_row *row = row_table_at(&by_place->allocations, place->allocations - 1);
     char number[NUMBER_TEXT], bytes[NUMBER_TEXT], time[NUMBER_TEXT];
+    struct fxt_string inner = label_parts(view_name(view, row->frame)).method;
+    bool of_line = work != NULL && work->line != STRING_NONE;
+    bool elsewhere = of_line && label_without_line(view->report->pool, row->frame) != work->method;
     finding->what = text_of("garbage of");
-    finding->place = view_name(view, row->frame);
-    finding->cause = document_text(view->document, "%.0f %% of the bytes that %s collections in %s freed (%s)",
+    finding->place = view_name(view, elsewhere ? work->line : row->frame);
+    finding->cause = document_text(view->document, "%s%.*s%s%.0f %% of the bytes that %s collections in %s freed (%s)",
+                                   elsewhere ? "Mostly " : "", elsewhere ? (int)inner.len : 0, inner.ptr, elsewhere ? ": " : "",
                                    100 * (double)place->bytes / (double)by_place->allocated.all.bytes,
                                    with_commas(number, by_place->collections),
                                    duration_text(time, (uint64_t)by_place->gc_ns), bytes_text(bytes, place->bytes));
@@ -486,9 +555,10 @@ describe_garbage(const struct view *view, const struct by_place *by_place, const
 }
 
 static void
-describe_work(const struct view *view, const struct work_place *work, struct finding *finding)
+describe_work(const struct view *view, const struct work_place *work, double garbage_ns, struct finding *finding)
 {
     uint64_t ran_ns = work_place_ran_ns(work);
+    char time[NUMBER_TEXT];
     finding->what = text_of("time in");
     finding->place = view_name(view, work->line);
     if (work->innermost != work->method) {
@@ -500,6 +570,9 @@ describe_work(const struct view *view, const struct work_place *work, struct fin
         finding->cause = document_text(view->document, "%.0f %% of it in compiled code",
                                        100 * (double)work->ns[TIME_SAMPLE_COMPILED] / (double)ran_ns);
     }
+    if (garbage_ns > 0)
+        finding->cause = document_text(view->document, "%s; and its garbage: %s", finding->cause.ptr,
+                                       duration_text(time, (uint64_t)garbage_ns));
     finding->helps = text_of("Call it less often, or do less in it; what its lines cost: `vm-trace annotate`.");
     finding->evidence = text_of("--samples");
 }
@@ -509,22 +582,25 @@ describe_work(const struct view *view, const struct work_place *work, struct fin
 static void
 add_place(const struct view *view, struct findings *findings, struct by_place *by_place, const struct place *place)
 {
+    enum { MUCH_WORK = 3 }; /* times the garbage: then that is the lesser cause */
     const struct work_place *work = work_places_find(&by_place->work, place->method);
+    const struct uncertain garbage = garbage_of(by_place, place);
     const struct gain causes[] = {
         [FINDING_EXITS] = gain_of(FINDING_EXITS, (struct uncertain){(double)place->lost_ns, 0}),
         [FINDING_INTERPRETED] = gain_of(FINDING_INTERPRETED, sampled(view->report, place->interpreted_ns)),
-        [FINDING_GC] = gain_of(FINDING_GC, garbage_of(by_place, place)),
+        [FINDING_GC] = gain_of(FINDING_GC, garbage),
     };
     static const enum finding_subject subjects[] = {FINDING_EXITS, FINDING_INTERPRETED, FINDING_GC};
     struct gain gain = {0};
     struct finding finding = {.subject = FINDING_METHOD};
-    double best = worth * (double)findings->where.whole_ns;
+    double best = worth * (double)(findings->where.whole_ns - findings->where.no_cpu_ns);
     for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++) {
         const struct gain *cause = &causes[subjects[i]];
         gain.least += cause->least > 0 ? cause->least : 0;
         gain.ns += cause->ns;
         gain.most += cause->most;
-        if (cause->ns >= best) best = cause->ns, finding.subject = subjects[i];
+        double known = cause->ns > cause->least ? cause->ns : cause->least;
+        if (known > 0 && known >= best) best = known, finding.subject = subjects[i];
     }
     if (work != NULL) {
         /* The samples in the garbage collector are those of the collections that happened to begin there. */
@@ -532,16 +608,17 @@ add_place(const struct view *view, struct findings *findings, struct by_place *b
         struct gain work_gain = gain_of(FINDING_METHOD, sampled(view->report, ran_ns));
         double most = work_gain.most + causes[FINDING_GC].most;
         if (most > gain.most) gain.most = most;
+        if (finding.subject == FINDING_GC && (double)ran_ns > MUCH_WORK * garbage.ns) finding.subject = FINDING_METHOD;
     }
     switch (finding.subject) {
       case FINDING_EXITS: describe_exits(view, by_place, place, &finding); break;
       case FINDING_INTERPRETED: describe_interpreted(view, place, &finding); break;
-      case FINDING_GC: describe_garbage(view, by_place, place, &finding); break;
+      case FINDING_GC: describe_garbage(view, by_place, place, work, &finding); break;
       default:
         if (work == NULL || work_place_ran_ns(work) == 0) return;
-        describe_work(view, work, &finding);
-        gain.ns = 0;
+        describe_work(view, work, garbage.ns, &finding);
     }
+    if (gains[finding.subject].gain <= 0) gain.ns = 0; /* what is known of it is the least */
     add(findings, &finding, gain);
 }
 
@@ -774,7 +851,7 @@ findings_of(const struct view *view)
 {
     struct findings findings = {.where = where_of(view)};
     struct report *report = view->report;
-    struct by_place by_place = gather_places(view);
+    struct by_place by_place = gather_places(view, &findings.where);
     for (uint32_t i = 0; i < by_place.rows.count; i++)
         add_place(view, &findings, &by_place, row_table_at(&by_place.rows, i));
     if (!report->exits_only) {

@@ -6,7 +6,7 @@
  *      findings_of -> the rows; texts live as long as the document of the view
  *
  * A gain is a part of `whole_ns`. It has bounds, and between these an estimate where the trace knows how long the same
- * work takes otherwise; doc/guide/fixes.md has what such predictions were worth.
+ * work takes otherwise; benchmarks/README.md has what such predictions were worth.
  */
 #include "render/report_view.h"
 
@@ -24,6 +24,8 @@ struct where {
     bool of_main;     /* of the main thread of each process, which ran most; else of all threads */
     uint32_t threads; /* that it is of */
     uint64_t whole_ns; /* their lives; if of all threads, without the time in which they were blocked */
+    double cpu_part;    /* of the time in which they ran, or could have, that in which they had a CPU */
+    uint64_t no_cpu_ns; /* of that: they could run, but other processes had the CPUs; no change of the program gains it */
 };
 
 enum finding_subject {

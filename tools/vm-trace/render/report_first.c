@@ -195,6 +195,10 @@ put_heading(FILE *out, unsigned number, const struct finding *finding)
         snprintf(start, sizeof start, "%u. about %.0f %% (%.0f to %.0f %%, %s): ", number, (double)finding->gain_ns / whole,
                  (double)finding->least_ns / whole, (double)finding->most_ns / whole, duration_text(time, finding->gain_ns));
     }
+    else if ((double)finding->least_ns >= whole) {
+        snprintf(start, sizeof start, "%u. %.0f to %.0f %% (%s or more): ", number, (double)finding->least_ns / whole,
+                 (double)finding->most_ns / whole, duration_text(time, finding->least_ns));
+    }
     else {
         snprintf(start, sizeof start, "%u. at most %.0f %% (%s): ", number, (double)finding->most_ns / whole,
                  duration_text(time, finding->most_ns));
@@ -239,8 +243,8 @@ put_finding(FILE *out, unsigned number, const struct finding *finding)
     escape_into(cause, sizeof cause, finding->cause);
     escape_into(evidence, sizeof evidence, finding->evidence);
     snprintf(words, sizeof words, "%s%s%s", cause, finding->helps.len > 0 ? ". " : "", finding->helps.ptr);
-    const char *space = strchr(evidence, ' ');
-    snprintf(end, sizeof end, "[%.*s]", (int)(space != NULL ? space - evidence : (long)strlen(evidence)), evidence);
+    int option = (int)strcspn(evidence, " "); /* the first word, which begins with two dashes */
+    snprintf(end, sizeof end, "[--%.*s]", option - 2, evidence + 2);
     put_heading(out, number, finding);
     put_paragraph(out, words, end);
 }

@@ -18,6 +18,7 @@
 #include "base/escape.h"
 #include "base/map.h"
 #include "base/output_file.h"
+#include "base/row_table.h"
 #include "base/xalloc.h"
 #include "cli/command.h"
 #include "cli/trace_filter.h"
@@ -42,6 +43,7 @@ struct open_duration {
 
 /* The open durations of a thread, or the open async events of a key. */
 struct open_durations {
+    uint32_t key[2];
     struct open_duration *open;
     uint32_t depth;
     uint32_t capacity;
@@ -60,7 +62,8 @@ struct part {
 
 /* What a thread did when the range began. */
 struct thread_change {
-    struct sched_change_of change;
+    uint32_t pid, tid; /* the key */
+    enum sched_change change;
     int64_t ts_ns;
     uint32_t provider;
     uint32_t cpu;
@@ -85,14 +88,10 @@ struct cut {
     enum decision decision;    /* about the current record */
     struct part part;          /* with KEEP_PART */
 
-    struct map durations_of; /* a thread, or the key of an async event -> index into durations */
-    struct open_durations *durations;
-    uint32_t durations_count, durations_capacity;
+    struct row_table durations; /* of struct open_durations, of threads, or of keys of async events */
+    struct row_table changes;   /* of struct thread_change */
     struct map states_open;  /* offsets of the begins of states that were open when the range began */
     struct sched_threads sched_threads;
-    struct map change_of_thread; /* -> index into changes */
-    struct thread_change *changes;
-    uint32_t change_count, change_capacity;
     struct sched_change_of seen[SCHED_CHANGES_MAX]; /* of the record that is read */
     struct fxt_sched seen_in;
     unsigned seen_count;
@@ -158,22 +157,18 @@ inside(const struct cut *cut, int64_t ts_ns)
 static struct open_durations *
 durations_of(struct cut *cut, uint64_t key)
 {
-    uint32_t index = map_get(&cut->durations_of, key);
-    if (index == MAP_NONE) {
-        make_room(cut->durations, cut->durations_count, cut->durations_capacity);
-        index = cut->durations_count++;
-        cut->durations[index] = (struct open_durations){0};
-        map_set(&cut->durations_of, key, index);
-    }
-    return &cut->durations[index];
+    const uint32_t words[2] = {(uint32_t)key, (uint32_t)(key >> 32)};
+    return row_table_get(&cut->durations, words);
 }
 
 static void
 free_durations(struct cut *cut)
 {
-    for (uint32_t i = 0; i < cut->durations_count; i++) free(cut->durations[i].open);
-    cut->durations_count = 0;
-    map_free(&cut->durations_of);
+    for (uint32_t i = 0; i < cut->durations.count; i++) {
+        struct open_durations *durations = row_table_at(&cut->durations, i);
+        free(durations->open);
+    }
+    row_table_free(&cut->durations);
 }
 
 static void
@@ -237,17 +232,11 @@ find_record(void *context, const struct fxt_record *record)
     uint64_t ticks;
     memcpy(&ticks, record->bytes + FXT_WORD_BYTES, sizeof ticks);
     for (unsigned i = 0; i < cut->seen_count && ticks == (uint64_t)cut->seen_in.ts_ns; i++) {
-        uint64_t key = thread_key(cut->seen[i].pid, cut->seen[i].tid);
-        uint32_t index = map_get(&cut->change_of_thread, key);
-        if (index == MAP_NONE) {
-            make_room(cut->changes, cut->change_count, cut->change_capacity);
-            index = cut->change_count++;
-            cut->changes[index] = (struct thread_change){.ts_ns = INT64_MIN};
-            map_set(&cut->change_of_thread, key, index);
-        }
-        if (cut->seen_in.ts_ns >= cut->changes[index].ts_ns)
-            cut->changes[index] =
-                (struct thread_change){cut->seen[i], cut->seen_in.ts_ns, cut->seen_in.provider, cut->seen_in.cpu};
+        const uint32_t key[2] = {cut->seen[i].pid, cut->seen[i].tid};
+        struct thread_change *last = row_table_get(&cut->changes, key);
+        if (last->change == SCHED_NONE || cut->seen_in.ts_ns >= last->ts_ns)
+            *last = (struct thread_change){key[0], key[1], cut->seen[i].change, cut->seen_in.ts_ns,
+                                           cut->seen_in.provider, cut->seen_in.cpu};
     }
     cut->seen_count = 0;
 }
@@ -256,8 +245,8 @@ find_record(void *context, const struct fxt_record *record)
 static void
 find_end(struct cut *cut)
 {
-    for (uint32_t i = 0; i < cut->durations_count; i++) {
-        const struct open_durations *durations = &cut->durations[i];
+    for (uint32_t i = 0; i < cut->durations.count; i++) {
+        const struct open_durations *durations = row_table_at(&cut->durations, i);
         for (uint32_t depth = 0; depth < durations->depth; depth++) {
             const struct open_duration *open = &durations->open[depth];
             if (open->kept == KEPT_PART && open->ts_ns < cut->from_ns) map_set(&cut->states_open, open->offset, 1);
@@ -569,18 +558,17 @@ write_states(struct cut *cut, uint32_t provider)
     enum { WORDS = 6 };
     if (map_get(&cut->states_written, provider) != MAP_NONE) return;
     map_set(&cut->states_written, provider, 1);
-    for (uint32_t i = 0; i < cut->change_count; i++) {
-        const struct thread_change *state = &cut->changes[i];
-        enum sched_change change = state->change.change;
-        if (state->provider != provider || change == SCHED_ENDS) continue;
-        bool runs = change == SCHED_RUNS;
-        uint64_t out_state = runs ? 0 : change == SCHED_BLOCKS ? FXT_THREAD_BLOCKED : FXT_THREAD_RUNNABLE;
+    for (uint32_t i = 0; i < cut->changes.count; i++) {
+        const struct thread_change *state = row_table_at(&cut->changes, i);
+        if (state->provider != provider || state->change == SCHED_ENDS) continue;
+        bool runs = state->change == SCHED_RUNS;
+        uint64_t out_state = runs ? 0 : state->change == SCHED_BLOCKS ? FXT_THREAD_BLOCKED : FXT_THREAD_RUNNABLE;
         uint64_t words[WORDS] = {fxt_header(FXT_RECORD_SCHEDULING, WORDS) |
                                      fxt_field(state->cpu & 0xff, FXT_SCHED_LEGACY_CPU) |
                                      fxt_field(out_state, FXT_SCHED_LEGACY_OUT_STATE),
                                  (uint64_t)cut->from_ns};
-        words[runs ? 4 : 2] = state->change.pid;
-        words[runs ? 5 : 3] = state->change.tid;
+        words[runs ? 4 : 2] = state->pid;
+        words[runs ? 5 : 3] = state->tid;
         const struct fxt_record record = {.type = FXT_RECORD_SCHEDULING, .header = words[0],
                                           .bytes = (const uint8_t *)words, .words = WORDS, .provider = provider};
         record_copy_write(cut->copy, &record);
@@ -720,6 +708,8 @@ cut_file(const struct options *options, FILE *out, const char *file)
     const char *to_read = copy < 0 ? file : path;
     struct cut cut = {
         .reader = reader_new(options->memory_bytes), .copy = record_copy_new(out, true), .first_ns = INT64_MAX};
+    row_table_init(&cut.durations, sizeof(struct open_durations), 2, UINT32_MAX);
+    row_table_init(&cut.changes, sizeof(struct thread_change), 2, UINT32_MAX);
     struct fxt_visitor note = {.context = &cut, .event = note_event, .sched = note_sched, .blob = note_blob};
     enum status status;
     if (read_once(&cut, options, to_read, file, &note, false, &status)) {
@@ -740,11 +730,9 @@ cut_file(const struct options *options, FILE *out, const char *file)
     if (status < STATUS_USAGE) print_cut_summary(&cut, file);
 
     free_durations(&cut);
-    free(cut.durations);
+    row_table_free(&cut.changes);
     free(cut.recorders);
-    free(cut.changes);
     map_free(&cut.states_open);
-    map_free(&cut.change_of_thread);
     map_free(&cut.states_written);
     sched_threads_free(&cut.sched_threads);
     map_free(&cut.objects);
