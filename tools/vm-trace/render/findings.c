@@ -291,6 +291,7 @@ method_option(const struct view *view, const char *subject, struct fxt_string la
 struct place {
     uint32_t method; /* the key, as work_places.h has it */
     uint64_t lost_ns, interpreted_ns, bytes;
+    uint64_t in_few_calls_ns; /* interpreted, in calls so long and few that no JIT compiles the ISEQ */
     /* The rows with most of each: index + 1; 0: none. */
     uint32_t exits, iseq, allocations;
     uint64_t most_lost_ns, most_interpreted_ns, most_bytes;
@@ -373,6 +374,14 @@ gather_exits(const struct view *view, struct by_place *by_place)
     }
 }
 
+/* Whether its calls are long: a loop that is entered once stays interpreted to its end. */
+static bool
+in_few_calls_p(const struct execution_iseq *iseq)
+{
+    enum { LONG_NS = 5 * 1000 * 1000 };
+    return iseq->why == STRING_NOT_COMPILED_YET && (iseq->calls == 0 || iseq->interpreted_ns / iseq->calls >= LONG_NS);
+}
+
 /* An ISEQ's time includes what it called; its method's samples do not. */
 static void
 gather_interpreted(const struct view *view, struct by_place *by_place)
@@ -388,8 +397,9 @@ gather_interpreted(const struct view *view, struct by_place *by_place)
         uint64_t own_ns = sampled != NULL ? sampled->own.ns[TIME_SAMPLE_INTERPRETED] : 0;
         if (methods.count > 0 && own_ns < ns) ns = own_ns;
         struct place *place = ns > 0 ? place_of(by_place, iseq->iseq) : NULL;
-        if (place != NULL)
-            add_part(&place->interpreted_ns, &place->most_interpreted_ns, &place->iseq, ns, i);
+        if (place == NULL) continue;
+        uint64_t *sum = in_few_calls_p(iseq) ? &place->in_few_calls_ns : &place->interpreted_ns;
+        add_part(sum, &place->most_interpreted_ns, &place->iseq, ns, i);
     }
     row_table_free(&methods);
 }
@@ -506,16 +516,15 @@ state_of(const struct execution_iseq *iseq)
 static const char *
 interpreted_help(const struct execution_iseq *iseq, struct fxt_string label, bool compiled)
 {
-    enum { LONG_NS = 5 * 1000 * 1000 }; /* of one call */
     if (compiled && state_of(iseq) == EXECUTION_UNCOMPILABLE)
         return "Its code was thrown away: a TracePoint does that, or too many invalidations.";
     if (state_of(iseq) == EXECUTION_UNCOMPILABLE)
         return "Write without what the compiler refuses; `report --compiles` names it.";
     if (state_of(iseq) == EXECUTION_REPROFILED) return "Find what invalidated its code: `vm-trace history`.";
     if (fxt_string_starts(label_parts(label).path, "<internal:"))
-        return "Part of Ruby: a loop of its own in a method, or a lower call threshold, makes it compiled.";
-    if (iseq->calls == 0 || iseq->interpreted_ns / iseq->calls >= LONG_NS)
-        return "A JIT compiles what is called often: put the loop's body into a method.";
+        return "Part of Ruby, called too seldom to be compiled: a lower call threshold makes it so.";
+    if (in_few_calls_p(iseq))
+        return "A JIT compiles what is called often: if the loop does much, put its body into a method.";
     return "It was called too seldom to be compiled: run longer, or lower the call threshold.";
 }
 
@@ -585,7 +594,7 @@ add_place(const struct view *view, struct findings *findings, struct by_place *b
     enum { MUCH_WORK = 3 }; /* times the garbage: then that is the lesser cause */
     const struct work_place *work = work_places_find(&by_place->work, place->method);
     const struct uncertain garbage = garbage_of(by_place, place);
-    const struct gain causes[] = {
+    const struct gain causes[FINDING_SUBJECTS] = {
         [FINDING_EXITS] = gain_of(FINDING_EXITS, (struct uncertain){(double)place->lost_ns, 0}),
         [FINDING_INTERPRETED] = gain_of(FINDING_INTERPRETED, sampled(view->report, place->interpreted_ns)),
         [FINDING_GC] = gain_of(FINDING_GC, garbage),
@@ -602,6 +611,9 @@ add_place(const struct view *view, struct findings *findings, struct by_place *b
         double known = cause->ns > cause->least ? cause->ns : cause->least;
         if (known > 0 && known >= best) best = known, finding.subject = subjects[i];
     }
+    /* What a JIT would make of a loop that it never saw is not known. */
+    gain.most += (double)place->in_few_calls_ns;
+    if (finding.subject == FINDING_METHOD && (double)place->in_few_calls_ns >= best) finding.subject = FINDING_INTERPRETED;
     if (work != NULL) {
         /* The samples in the garbage collector are those of the collections that happened to begin there. */
         uint64_t ran_ns = work_place_ran_ns(work) - (by_place->places_garbage ? work->ns[TIME_SAMPLE_GC] : 0);
@@ -618,7 +630,8 @@ add_place(const struct view *view, struct findings *findings, struct by_place *b
         if (work == NULL || work_place_ran_ns(work) == 0) return;
         describe_work(view, work, garbage.ns, &finding);
     }
-    if (gains[finding.subject].gain <= 0) gain.ns = 0; /* what is known of it is the least */
+    bool known = gains[finding.subject].gain > 0 && causes[finding.subject].ns > 0;
+    if (!known) gain.ns = 0; /* what is known of it is the least */
     add(findings, &finding, gain);
 }
 
@@ -677,7 +690,7 @@ state_ns(const struct where *where, const char *name)
 }
 
 static void
-add_compiling(const struct view *view, struct findings *findings)
+add_compiling(const struct view *view, struct findings *findings, struct by_place *by_place)
 {
     const struct compilations *compilations = &view->report->compilations;
     const struct compiled_iseq *most = NULL;
@@ -696,8 +709,13 @@ add_compiling(const struct view *view, struct findings *findings)
         .helps = text_of("It ends when the program is warm; code that is made anew is compiled anew."),
         .evidence = text_of("--compiles"),
     };
-    uint64_t ns = state_ns(&findings->where, execution_state_names[EXECUTION_COMPILING].meaning);
-    add(findings, &finding, gain_of(FINDING_COMPILING, (struct uncertain){(double)ns, 0}));
+    struct gain gain = {.most = (double)state_ns(&findings->where, execution_state_names[EXECUTION_COMPILING].meaning)};
+    if (gain.most < worth * (double)findings->where.whole_ns) return;
+    /* Code that is always new is cold, too: all of the method's time can depend on it. */
+    const struct work_place *work =
+        most != NULL ? work_places_find(&by_place->work, work_place_of(&by_place->work, most->iseq)) : NULL;
+    if (work != NULL) gain.most += (double)work_place_ran_ns(work) - (double)work->ns[TIME_SAMPLE_COMPILING];
+    add(findings, &finding, gain);
 }
 
 /* Where a thread's time slices ended mostly: a sample of what it does with the GVL. */
@@ -857,7 +875,7 @@ findings_of(const struct view *view)
     if (!report->exits_only) {
         struct row_table lines = sample_sums(&report->samples.all, true);
         add_collections(view, &findings, &by_place);
-        add_compiling(view, &findings);
+        add_compiling(view, &findings, &by_place);
         add_gvl(view, &findings);
         add_blocked(view, &findings, &lines);
         if (by_place.work.rows.count == 0) add_called_methods(view, &findings);
