@@ -173,6 +173,20 @@ class TestFirst < Minitest::Test
     assert_match(/^Guard, /, row["cause"])
   end
 
+  # What else is known of the place is little: that is no estimate of what the loop would take.
+  def test_a_loop_that_no_jit_sees_has_no_estimate
+    main = "<main> (/app/run.rb:1)"
+    trace = StatesTrace.new do |t|
+      t.states(:main, compiled: 40, exited: 0.1, uncompiled: 59)
+      t.site("Guard", "<main> (/app/run.rb:9)", 7, lost: 0.1)
+      t.interpreted(main, "not compiled yet", 1, 59, first: 1, last: 1)
+    end.build
+    row, *rest = findings(trace)
+    assert_empty rest
+    assert_equal ["interpreted", main, nil, 0], row.values_at("subject", "place", "gain_ns", "least_ns").then { |a| a[0, 3] + [a[3] / MS] }
+    assert_in_delta 59.1, row["most_ns"] / MS.to_f, 0.1
+  end
+
   # With few samples the place of a sample is chance.
   def test_garbage_has_a_place_only_if_enough_was_sampled
     trace = ->(samples) do

@@ -19,7 +19,7 @@ const char *const finding_subject_names[FINDING_SUBJECTS] = {
 static const struct {
     double least, gain, most; /* gain 0: it is not known what the same work takes otherwise */
 } gains[FINDING_SUBJECTS] = {
-    [FINDING_EXITS] = {0.35, 0.85, 1},
+    [FINDING_EXITS] = {0.35, 0.95, 1},
     [FINDING_INTERPRETED] = {0.20, 0.70, 1},
     [FINDING_COMPILING] = {0, 0, 1},
     [FINDING_GC] = {0.30, 0, 1},
@@ -613,7 +613,9 @@ add_place(const struct view *view, struct findings *findings, struct by_place *b
     }
     /* What a JIT would make of a loop that it never saw is not known. */
     gain.most += (double)place->in_few_calls_ns;
-    if (finding.subject == FINDING_METHOD && (double)place->in_few_calls_ns >= best) finding.subject = FINDING_INTERPRETED;
+    bool most_of_it = work == NULL || 2 * place->in_few_calls_ns >= work_place_ran_ns(work);
+    bool unseen = finding.subject == FINDING_METHOD && (double)place->in_few_calls_ns >= best && most_of_it;
+    if (unseen) finding.subject = FINDING_INTERPRETED;
     if (work != NULL) {
         /* The samples in the garbage collector are those of the collections that happened to begin there. */
         uint64_t ran_ns = work_place_ran_ns(work) - (by_place->places_garbage ? work->ns[TIME_SAMPLE_GC] : 0);
@@ -630,8 +632,7 @@ add_place(const struct view *view, struct findings *findings, struct by_place *b
         if (work == NULL || work_place_ran_ns(work) == 0) return;
         describe_work(view, work, garbage.ns, &finding);
     }
-    bool known = gains[finding.subject].gain > 0 && causes[finding.subject].ns > 0;
-    if (!known) gain.ns = 0; /* what is known of it is the least */
+    if (unseen || gains[finding.subject].gain <= 0) gain.ns = 0; /* what is known of it is the least */
     add(findings, &finding, gain);
 }
 
