@@ -40,10 +40,11 @@ module Bench
     def jits = keys["JIT"].to_s.split
     def with?(jit) = !(jits & ["any", jit.to_s]).empty?
 
-    # Whether a finding names one of ours, as "block in Owner#method (path:line)" does. A thread's has it in its cause.
+    # Whether a finding names one of ours, as "block in Owner#method (path:line)" does. A thread's has it in its cause,
+    # as has the method that calls a library.
     def in?(place, cause)
       place = place.sub(/\A(block|rescue|ensure)( \(.*?\))? in /, "").sub(/ \(.*\)\z/, "")
-      places.include?(place) || places.any? { |name| cause.include?(" #{name} (") }
+      places.include?(place) || places.any? { |name| cause.match?(/ #{Regexp.escape(name)}(?: \(|\z|;)/) }
     end
 
     private

@@ -85,10 +85,14 @@ class TestPredictions < BenchTest
 
   def test_a_gain_that_is_not_known_is_no_promise
     pair("unknown", Subject: "gvl")
+    called = [finding("<main> (a.rb:9)", nil, least: 0, most: 1_000_000_000, subject: "method", cause: "80 % of it in Shop#price")]
     cause = "threads waited 1 s while it ran Shop#price (a.rb:3)"
     waits = finding("Thread a.rb:2", nil, least: 0, most: 1_000_000_000, subject: "gvl", cause: cause)
+    [[waits], called].each do |rows|
+      out, = predictions(rows)
+      assert_match(/ \? \(0\.0 % \.\. 50\.0 %\) /, row(out, "unknown"))
+    end
     out, = predictions([waits])
-    assert_match(/ \? \(0\.0 % \.\. 50\.0 %\) /, row(out, "unknown"))
     assert_match(/less than a third: none/, out)
   end
 
