@@ -305,7 +305,8 @@ struct by_place {
     struct row_table allocations; /* of struct allocation_row, by frame */
     struct allocation_row allocated;
     struct row_table lasting; /* of struct lasting_exits */
-    double gc_ns;             /* all pauses */
+    uint64_t sampled_ns, period_ns; /* in which threads ran; 0: samples have no period */
+    double gc_ns;                   /* all pauses */
     uint64_t collections;
     bool places_garbage; /* enough allocations were sampled to say where */
 };
@@ -319,16 +320,10 @@ place_of(struct by_place *by_place, uint32_t label)
 
 /* A part of the sampled time. */
 static struct uncertain
-sampled(const struct report *report, uint64_t ns)
+sampled(const struct by_place *by_place, uint64_t ns)
 {
-    const struct report_samples *samples = &report->samples;
-    uint64_t whole_ns = 0;
-    for (uint32_t i = 0; i < samples->threads.count; i++) {
-        const struct sample_thread *thread = row_table_at(&samples->threads, i);
-        whole_ns += sample_times_ns(&thread->times, false);
-    }
-    bool periodic = samples->all.period_ns > 0;
-    return (struct uncertain){(double)ns, periodic ? sample_error_ns(ns, whole_ns, samples->all.period_ns) : 0};
+    uint64_t period_ns = by_place->period_ns;
+    return (struct uncertain){(double)ns, period_ns > 0 ? sample_error_ns(ns, by_place->sampled_ns, period_ns) : 0};
 }
 
 /* Adds to a sum, and keeps the row with most of it. */
@@ -346,7 +341,7 @@ add_part(uint64_t *sum, uint64_t *most, uint32_t *row_of_most, uint64_t amount, 
  * CPU: on a busy machine it is in the state in which the thread had to wait for one. Samples know it.
  */
 static double
-interpreted_part(const struct view *view, const struct work_places *work)
+interpreted_part(const struct view *view, const struct by_place *by_place)
 {
     const struct report *report = view->report;
     double states_ns = 0;
@@ -355,8 +350,8 @@ interpreted_part(const struct view *view, const struct work_places *work)
         for (unsigned state = EXECUTION_EXITED; state <= EXECUTION_REPROFILED; state++)
             states_ns += (double)thread->ns[state];
     }
-    if (work->rows.count == 0 || report->samples.all.cpu || states_ns <= 0) return 1;
-    struct uncertain samples = sampled(report, work->interpreted_ns);
+    if (by_place->work.rows.count == 0 || report->samples.all.cpu || states_ns <= 0) return 1;
+    struct uncertain samples = sampled(by_place, by_place->work.interpreted_ns);
     double most_ns = samples.ns + samples.error_ns;
     return most_ns < states_ns ? most_ns / states_ns : 1;
 }
@@ -364,7 +359,7 @@ interpreted_part(const struct view *view, const struct work_places *work)
 static void
 gather_exits(const struct view *view, struct by_place *by_place)
 {
-    double part = interpreted_part(view, &by_place->work);
+    double part = interpreted_part(view, by_place);
     by_place->exits = view_exits(view, false, BY_CATEGORY | BY_REASON | BY_LOCATION | BY_INSN | BY_CALLEE, NULL);
     for (uint32_t i = 0; i < by_place->exits.count; i++) {
         const struct exit_row *row = row_table_at(&by_place->exits, i);
@@ -431,6 +426,11 @@ gather_places(const struct view *view, const struct where *where)
     struct by_place by_place = {.work = work_places_of(&report->samples.all, &report->owners)};
     row_table_init(&by_place.rows, sizeof(struct place), 1, PLACES_MAX);
     by_place.lasting = lasting_exits_of(report);
+    by_place.period_ns = report->samples.all.period_ns;
+    for (uint32_t i = 0; i < report->samples.threads.count; i++) {
+        const struct sample_thread *thread = row_table_at(&report->samples.threads, i);
+        by_place.sampled_ns += sample_times_ns(&thread->times, false);
+    }
     gather_exits(view, &by_place);
     if (report->exits_only) return by_place;
     gather_interpreted(view, &by_place);
@@ -555,7 +555,8 @@ describe_garbage(const struct view *view, const struct by_place *by_place, const
     finding->what = text_of("garbage of");
     finding->place = view_name(view, elsewhere ? work->line : row->frame);
     finding->cause = document_text(view->document, "%s%.*s%s%.0f %% of the bytes that %s collections in %s freed (%s)",
-                                   elsewhere ? "Mostly " : "", elsewhere ? (int)inner.len : 0, inner.ptr, elsewhere ? ": " : "",
+                                   elsewhere ? "Mostly " : "", elsewhere ? (int)inner.len : 0, inner.ptr,
+                                   elsewhere ? ": " : "",
                                    100 * (double)place->bytes / (double)by_place->allocated.all.bytes,
                                    with_commas(number, by_place->collections),
                                    duration_text(time, (uint64_t)by_place->gc_ns), bytes_text(bytes, place->bytes));
@@ -596,7 +597,7 @@ add_place(const struct view *view, struct findings *findings, struct by_place *b
     const struct uncertain garbage = garbage_of(by_place, place);
     const struct gain causes[FINDING_SUBJECTS] = {
         [FINDING_EXITS] = gain_of(FINDING_EXITS, (struct uncertain){(double)place->lost_ns, 0}),
-        [FINDING_INTERPRETED] = gain_of(FINDING_INTERPRETED, sampled(view->report, place->interpreted_ns)),
+        [FINDING_INTERPRETED] = gain_of(FINDING_INTERPRETED, sampled(by_place, place->interpreted_ns)),
         [FINDING_GC] = gain_of(FINDING_GC, garbage),
     };
     static const enum finding_subject subjects[] = {FINDING_EXITS, FINDING_INTERPRETED, FINDING_GC};
@@ -619,7 +620,7 @@ add_place(const struct view *view, struct findings *findings, struct by_place *b
     if (work != NULL) {
         /* The samples in the garbage collector are those of the collections that happened to begin there. */
         uint64_t ran_ns = work_place_ran_ns(work) - (by_place->places_garbage ? work->ns[TIME_SAMPLE_GC] : 0);
-        struct gain work_gain = gain_of(FINDING_METHOD, sampled(view->report, ran_ns));
+        struct gain work_gain = gain_of(FINDING_METHOD, sampled(by_place, ran_ns));
         double most = work_gain.most + causes[FINDING_GC].most;
         if (most > gain.most) gain.most = most;
         if (finding.subject == FINDING_GC && (double)ran_ns > MUCH_WORK * garbage.ns) finding.subject = FINDING_METHOD;
@@ -817,7 +818,8 @@ add_blocked(const struct view *view, struct findings *findings, const struct row
     for (uint32_t i = 0; i < report->blocked.count; i++) {
         const struct report_blocked *row = row_table_at(&report->blocked, i);
         struct fxt_string name = view_name(view, row->name);
-        bool lock = fxt_string_starts(name, "Mutex#") || fxt_string_starts(name, "Thread::Mutex#") || fxt_string_starts(name, "Monitor#");
+        bool lock = fxt_string_starts(name, "Mutex#") || fxt_string_starts(name, "Thread::Mutex#") ||
+                    fxt_string_starts(name, "Monitor#");
         if (idle_p(name) || (!lock && (!of_main || !main_thread_p(report, row->thread)))) continue;
         struct wait_sum *sum = row_table_get(&sums, &row->name);
         if (sum != NULL) sum->ns += row->durations.total_ns, sum->count += row->durations.count;
