@@ -96,6 +96,16 @@ class TestFirst < Minitest::Test
     assert_match(/^Counts are not cost: --vm-trace=states /, text)
   end
 
+  # Of a thread that only waits there is nothing that a gain could be a part of.
+  def test_no_time_to_gain
+    waits = SamplesTrace.new do |t|
+      t.thread(:worker, 44)
+      t.sample(:worker, 3, 60, "blocked", "<main> (/app/main.rb:1)", A)
+    end.build
+    assert_empty findings(waits)
+    refute_match(/nan|inf/, screen(waits))
+  end
+
   def test_what_is_missing_is_said_before_the_numbers
     assert_match(/\A.*\nlost: 1,234 events: 1,234 no space left on device\n/, Dir.chdir(TRACES) { tool("report", "lost.fxt").out })
     assert_match(/\A.*\nonly: from 2 s to /, Dir.chdir(TRACES) { tool("report", "--since=2", "states.fxt").out })

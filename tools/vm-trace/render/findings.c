@@ -267,6 +267,7 @@ add(struct findings *findings, const struct finding *given, struct gain gain)
     struct finding finding = *given;
     double least = finding.subject == FINDING_METHOD ? method_worth : worth;
     if (finding.whole_ns == 0) finding.whole_ns = findings->where.whole_ns - findings->where.no_cpu_ns;
+    if (finding.whole_ns == 0) return; /* nothing is known that it could be a part of */
     finding.least_ns = within(gain.least, finding.whole_ns);
     finding.gain_ns = within(gain.ns, finding.whole_ns);
     finding.most_ns = within(gain.most, finding.whole_ns);
@@ -615,7 +616,8 @@ add_place(const struct view *view, struct findings *findings, struct by_place *b
     /* What a JIT would make of a loop that it never saw is not known. */
     gain.most += (double)place->in_few_calls_ns;
     bool most_of_it = work == NULL || 2 * place->in_few_calls_ns >= work_place_ran_ns(work);
-    bool unseen = finding.subject == FINDING_METHOD && (double)place->in_few_calls_ns >= best && most_of_it;
+    bool unseen = finding.subject == FINDING_METHOD && place->in_few_calls_ns > 0 &&
+                  (double)place->in_few_calls_ns >= best && most_of_it;
     if (unseen) finding.subject = FINDING_INTERPRETED;
     if (work != NULL) {
         /* The samples in the garbage collector are those of the collections that happened to begin there. */
