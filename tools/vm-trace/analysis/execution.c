@@ -93,6 +93,16 @@ sum_of(const uint64_t *ns, unsigned count)
     return sum;
 }
 
+void
+execution_sum(const struct execution *execution, uint64_t ns_out[EXECUTION_STATES])
+{
+    memset(ns_out, 0, EXECUTION_STATES * sizeof *ns_out);
+    for (uint32_t i = 0; i < execution->threads.count; i++) {
+        const struct execution_thread *thread = row_table_at(&execution->threads, i);
+        for (unsigned state = 0; state < EXECUTION_STATES; state++) ns_out[state] += thread->ns[state];
+    }
+}
+
 uint64_t
 execution_running_ns(const uint64_t ns[EXECUTION_STATES])
 {

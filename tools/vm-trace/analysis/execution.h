@@ -77,6 +77,8 @@ void execution_add_iseq(struct execution *execution, struct pool *pool, uint32_t
 /* The sums of an event's states. */
 void execution_states_of(const struct fxt_event *event, uint64_t ns_out[EXECUTION_STATES]);
 
+/* Sums of all threads. */
+void execution_sum(const struct execution *execution, uint64_t ns_out[EXECUTION_STATES]);
 /* The time in which a thread ran, and its whole life as far as the trace saw it. */
 uint64_t execution_running_ns(const uint64_t ns[EXECUTION_STATES]);
 uint64_t execution_life_ns(const uint64_t ns[EXECUTION_STATES]);

@@ -16,6 +16,17 @@ sample_times_ns(const struct sample_times *times, bool waits)
     return ns;
 }
 
+uint64_t
+sample_threads_ns(const struct row_table *threads, bool waits)
+{
+    uint64_t ns = 0;
+    for (uint32_t i = 0; i < threads->count; i++) {
+        const struct sample_thread *thread = row_table_at(threads, i);
+        ns += sample_times_ns(&thread->times, waits);
+    }
+    return ns;
+}
+
 /* Rows of texts, and which stack has counted last for each row. */
 struct summing {
     const struct profile *profile;

@@ -34,6 +34,8 @@ sample_times_add(struct sample_times *times, enum time_sample_state state, uint6
 
 /* Of the states in which a thread waits, or else of the others. */
 uint64_t sample_times_ns(const struct sample_times *times, bool waits);
+/* Likewise of rows of struct sample_thread. */
+uint64_t sample_threads_ns(const struct row_table *threads, bool waits);
 
 /* Rows of struct sample_row, of all stacks of the profile, which must have states (with_reasons) and no
  * threads. `lines`: by line, else by method. The caller frees them. */

@@ -16,7 +16,7 @@ static bool
 same_line_p(const struct pool *pool, uint32_t left, uint32_t right)
 {
     struct label_parts a = label_parts(pool_string(pool, left)), b = label_parts(pool_string(pool, right));
-    return a.line > 0 && a.line == b.line && a.path.len == b.path.len && memcmp(a.path.ptr, b.path.ptr, a.path.len) == 0;
+    return a.line > 0 && a.line == b.line && fxt_string_equal(a.path, b.path);
 }
 
 /* Whether the frame is that of a method in C: it has the line of its caller, as has only a block on the same line. */

@@ -35,14 +35,6 @@ static const double worth = 0.01, method_worth = 0.05;
 
 enum where_source { OF_STATES, OF_SAMPLES, OF_THREADS, WHERE_SOURCES };
 
-/* Times of a thread by state; those in which it does not run come last. */
-struct thread_where {
-    uint32_t thread;
-    struct where_state states[WHERE_STATES_MOST];
-    unsigned count;
-};
-static const char blocked[] = "blocked", waiting[] = "waiting for the GVL", no_cpu[] = "waiting for a CPU";
-
 static struct row_table *
 source_rows(struct report *report, enum where_source source)
 {
@@ -53,47 +45,48 @@ source_rows(struct report *report, enum where_source source)
     }
 }
 
-static void
-put_state(struct thread_where *where, const char *name, uint64_t ns)
+static bool
+runs_p(unsigned kind)
 {
-    where->states[where->count++] = (struct where_state){name, ns};
+    return kind < EXECUTION_RUNNING_STATES || kind == WHERE_INTERPRETED || kind == WHERE_RUNNING;
 }
 
-static struct thread_where
-thread_where(struct report *report, enum where_source source, uint32_t row)
+static uint64_t
+ran_ns(const uint64_t ns[WHERE_KINDS])
 {
-    static const char *const sampled[TIME_SAMPLE_STATES] = {
-        [TIME_SAMPLE_COMPILED] = "compiled code",   [TIME_SAMPLE_INTERPRETED] = "interpreted",
-        [TIME_SAMPLE_COMPILING] = "compiling",      [TIME_SAMPLE_GC] = "garbage collection",
-        [TIME_SAMPLE_BLOCKED] = blocked,            [TIME_SAMPLE_WAITING] = waiting,
-        [TIME_SAMPLE_NO_CPU] = no_cpu,
+    uint64_t sum = 0;
+    for (unsigned kind = 0; kind < WHERE_KINDS; kind++) sum += runs_p(kind) ? ns[kind] : 0;
+    return sum;
+}
+
+/* The times of a thread. Returns its number. */
+static uint32_t
+thread_where(struct report *report, enum where_source source, uint32_t row, uint64_t ns_out[WHERE_KINDS])
+{
+    static const unsigned kind_of_sample[TIME_SAMPLE_STATES] = {
+        [TIME_SAMPLE_COMPILED] = EXECUTION_COMPILED,   [TIME_SAMPLE_INTERPRETED] = WHERE_INTERPRETED,
+        [TIME_SAMPLE_COMPILING] = EXECUTION_COMPILING, [TIME_SAMPLE_GC] = EXECUTION_GC,
+        [TIME_SAMPLE_BLOCKED] = EXECUTION_BLOCKED,     [TIME_SAMPLE_WAITING] = EXECUTION_WAITING,
+        [TIME_SAMPLE_NO_CPU] = WHERE_NO_CPU,
     };
-    struct thread_where where = {0};
     const void *found = row_table_at(source_rows(report, source), row);
+    memset(ns_out, 0, WHERE_KINDS * sizeof *ns_out);
     if (source == OF_STATES) {
         const struct execution_thread *thread = found;
-        where.thread = thread->thread;
-        for (unsigned i = 0; i < EXECUTION_UNSEEN; i++) {
-            const char *name = i == EXECUTION_BLOCKED   ? blocked
-                               : i == EXECUTION_WAITING ? waiting
-                                                        : execution_state_names[i].meaning;
-            put_state(&where, name, thread->ns[i]);
-        }
+        memcpy(ns_out, thread->ns, EXECUTION_UNSEEN * sizeof *ns_out);
+        return thread->thread;
     }
-    else if (source == OF_SAMPLES) {
+    if (source == OF_SAMPLES) {
         const struct sample_thread *thread = found;
-        where.thread = thread->thread;
-        for (unsigned i = 0; i < TIME_SAMPLE_STATES; i++) put_state(&where, sampled[i], thread->times.ns[i]);
+        for (unsigned i = 0; i < TIME_SAMPLE_STATES; i++) ns_out[kind_of_sample[i]] = thread->times.ns[i];
+        return thread->thread;
     }
-    else {
-        const struct thread_times *times = found;
-        where.thread = times->row;
-        put_state(&where, "running", times->ns[THREAD_RUNNING]);
-        put_state(&where, "garbage collection", times->ns[THREAD_IN_GC]);
-        put_state(&where, waiting, times->ns[THREAD_WAITING]);
-        put_state(&where, blocked, times->ns[THREAD_BLOCKED]);
-    }
-    return where;
+    const struct thread_times *times = found;
+    ns_out[WHERE_RUNNING] = times->ns[THREAD_RUNNING];
+    ns_out[EXECUTION_GC] = times->ns[THREAD_IN_GC];
+    ns_out[EXECUTION_WAITING] = times->ns[THREAD_WAITING];
+    ns_out[EXECUTION_BLOCKED] = times->ns[THREAD_BLOCKED];
+    return times->row;
 }
 
 /* The tracer calls it so, unless the program does otherwise. */
@@ -103,30 +96,6 @@ main_thread_p(const struct report *report, uint32_t number)
     const struct report_thread *thread = report_thread(report, number);
     return fxt_string_is(pool_string(report->pool, thread->name), "main") ||
            (thread->runs == STRING_NONE && thread->tid == report_process(report, thread->process)->pid);
-}
-
-static bool
-runs_p(const char *state)
-{
-    return state != blocked && state != waiting && state != no_cpu;
-}
-
-static uint64_t
-ran_ns(const struct thread_where *where)
-{
-    uint64_t ns = 0;
-    for (unsigned i = 0; i < where->count; i++) {
-        ns += runs_p(where->states[i].name) ? where->states[i].ns : 0;
-    }
-    return ns;
-}
-
-static int
-longest_state_first(const void *left, const void *right)
-{
-    const struct where_state *a = left, *b = right;
-    if (a->ns != b->ns) return a->ns > b->ns ? -1 : 1;
-    return strcmp(a->name, b->name);
 }
 
 /* No stream knows states: the lives of main threads, for shares of what others know. */
@@ -159,21 +128,37 @@ sampled_without_cpu(struct report *report, bool of_main)
 static void
 take_out_no_cpu(struct report *report, struct where *where, enum where_source source)
 {
-    uint64_t ran = 0, without_ns = sampled_without_cpu(report, where->of_main);
-    for (unsigned i = 0; i < where->count; i++) ran += runs_p(where->states[i].name) ? where->states[i].ns : 0;
-    if (source == OF_SAMPLES) where->no_cpu_ns = without_ns, ran += without_ns;
+    uint64_t without_ns = sampled_without_cpu(report, where->of_main);
+    uint64_t ran = ran_ns(where->ns) + (source == OF_SAMPLES ? without_ns : 0);
     if (without_ns > ran) without_ns = ran;
-    double part = where->cpu_part = ran > 0 ? (double)(ran - without_ns) / (double)ran : 1;
-    if (source == OF_SAMPLES || without_ns == 0 || where->count == WHERE_STATES_MOST) return;
-    uint64_t taken_ns = 0;
-    for (unsigned i = 0; i < where->count; i++) {
-        struct where_state *state = &where->states[i];
-        uint64_t left_ns = runs_p(state->name) ? (uint64_t)(part * (double)state->ns) : state->ns;
-        taken_ns += state->ns - left_ns;
-        state->ns = left_ns;
+    where->cpu_part = ran > 0 ? (double)(ran - without_ns) / (double)ran : 1;
+    for (unsigned kind = 0; kind < WHERE_KINDS && source != OF_SAMPLES && without_ns > 0; kind++) {
+        if (!runs_p(kind)) continue;
+        uint64_t left_ns = (uint64_t)(where->cpu_part * (double)where->ns[kind]);
+        where->ns[WHERE_NO_CPU] += where->ns[kind] - left_ns;
+        where->ns[kind] = left_ns;
     }
-    where->states[where->count++] = (struct where_state){no_cpu, taken_ns};
-    where->no_cpu_ns = taken_ns;
+}
+
+static int
+longest_state_first(const void *left, const void *right)
+{
+    const struct where_state *a = left, *b = right;
+    if (a->ns != b->ns) return a->ns > b->ns ? -1 : 1;
+    return strcmp(a->name, b->name);
+}
+
+static void
+list_states(struct where *where)
+{
+    static const char *const others[WHERE_KINDS - EXECUTION_UNSEEN] = {"interpreted", "running", "waiting for a CPU"};
+    for (unsigned kind = 0; kind < WHERE_KINDS; kind++) {
+        if (where->ns[kind] == 0) continue;
+        bool known = kind < EXECUTION_UNSEEN;
+        const char *name = known ? execution_state_names[kind].meaning : others[kind - EXECUTION_UNSEEN];
+        where->states[where->count++] = (struct where_state){name, where->ns[kind]};
+    }
+    qsort(where->states, where->count, sizeof *where->states, longest_state_first);
 }
 
 static struct where
@@ -186,31 +171,31 @@ where_of(const struct view *view)
     if (source == WHERE_SOURCES && !report->exits_only) add_lives(report, &where);
     if (source == WHERE_SOURCES || report->exits_only) return where;
     uint32_t rows = source_rows(report, source)->count;
-    uint64_t all_ns = 0, main_ns = 0;
+    uint64_t all_ns = 0, main_ns = 0, ns[WHERE_KINDS];
     for (uint32_t i = 0; i < rows; i++) {
-        struct thread_where thread = thread_where(report, source, i);
-        if (!report_thread_wanted(report, thread.thread)) continue;
-        all_ns += ran_ns(&thread);
-        if (main_thread_p(report, thread.thread)) main_ns += ran_ns(&thread);
+        uint32_t thread = thread_where(report, source, i, ns);
+        if (!report_thread_wanted(report, thread)) continue;
+        all_ns += ran_ns(ns);
+        if (main_thread_p(report, thread)) main_ns += ran_ns(ns);
     }
     where.of_main = main_ns >= all_ns - main_ns;
     for (uint32_t i = 0; i < rows; i++) {
-        struct thread_where thread = thread_where(report, source, i);
-        if (!report_thread_wanted(report, thread.thread)) continue;
-        if (where.of_main && !main_thread_p(report, thread.thread)) continue;
+        uint32_t thread = thread_where(report, source, i, ns);
+        if (!report_thread_wanted(report, thread) || (where.of_main && !main_thread_p(report, thread))) continue;
+        if (!where.of_main) ns[EXECUTION_BLOCKED] = 0;
         where.threads++;
-        where.count = thread.count;
-        for (unsigned state = 0; state < thread.count; state++) {
-            where.states[state].name = thread.states[state].name;
-            if (!where.of_main && thread.states[state].name == blocked) continue;
-            where.states[state].ns += thread.states[state].ns;
-            where.whole_ns += thread.states[state].ns;
-        }
+        for (unsigned kind = 0; kind < WHERE_KINDS; kind++) where.ns[kind] += ns[kind], where.whole_ns += ns[kind];
     }
     take_out_no_cpu(report, &where, source);
-    qsort(where.states, where.count, sizeof *where.states, longest_state_first);
-    while (where.count > 0 && where.states[where.count - 1].ns == 0) where.count--;
+    list_states(&where);
     return where;
+}
+
+/* What a gain can be a part of: other programs have the rest. */
+static uint64_t
+with_cpu_ns(const struct where *where)
+{
+    return where->whole_ns - where->ns[WHERE_NO_CPU];
 }
 
 /* --- the list --------------------------------------------------------------------------------------- */
@@ -266,7 +251,7 @@ add(struct findings *findings, const struct finding *given, struct gain gain)
 {
     struct finding finding = *given;
     double least = finding.subject == FINDING_METHOD ? method_worth : worth;
-    if (finding.whole_ns == 0) finding.whole_ns = findings->where.whole_ns - findings->where.no_cpu_ns;
+    if (finding.whole_ns == 0) finding.whole_ns = with_cpu_ns(&findings->where);
     if (finding.whole_ns == 0) return; /* nothing is known that it could be a part of */
     finding.least_ns = within(gain.least, finding.whole_ns);
     finding.gain_ns = within(gain.ns, finding.whole_ns);
@@ -345,12 +330,10 @@ static double
 interpreted_part(const struct view *view, const struct by_place *by_place)
 {
     const struct report *report = view->report;
+    uint64_t ns[EXECUTION_STATES];
     double states_ns = 0;
-    for (uint32_t i = 0; i < report->execution.threads.count; i++) {
-        const struct execution_thread *thread = row_table_at(&report->execution.threads, i);
-        for (unsigned state = EXECUTION_EXITED; state <= EXECUTION_REPROFILED; state++)
-            states_ns += (double)thread->ns[state];
-    }
+    execution_sum(&report->execution, ns);
+    for (unsigned state = EXECUTION_EXITED; state <= EXECUTION_REPROFILED; state++) states_ns += (double)ns[state];
     if (by_place->work.rows.count == 0 || report->samples.all.cpu || states_ns <= 0) return 1;
     struct uncertain samples = sampled(by_place, by_place->work.interpreted_ns);
     double most_ns = samples.ns + samples.error_ns;
@@ -428,10 +411,7 @@ gather_places(const struct view *view, const struct where *where)
     row_table_init(&by_place.rows, sizeof(struct place), 1, PLACES_MAX);
     by_place.lasting = lasting_exits_of(report);
     by_place.period_ns = report->samples.all.period_ns;
-    for (uint32_t i = 0; i < report->samples.threads.count; i++) {
-        const struct sample_thread *thread = row_table_at(&report->samples.threads, i);
-        by_place.sampled_ns += sample_times_ns(&thread->times, false);
-    }
+    by_place.sampled_ns = sample_threads_ns(&report->samples.threads, false);
     gather_exits(view, &by_place);
     if (report->exits_only) return by_place;
     gather_interpreted(view, &by_place);
@@ -496,9 +476,8 @@ exit_cause(const struct view *view, const struct exit_row *row)
 }
 
 static void
-describe_exits(const struct view *view, struct by_place *by_place, const struct place *place, struct finding *finding)
+describe_exits(const struct view *view, struct by_place *by_place, const struct exit_row *row, struct finding *finding)
 {
-    const struct exit_row *row = row_table_at(&by_place->exits, place->exits - 1);
     finding->what = text_of("exits at");
     finding->place = view_name(view, row->location);
     finding->cause = exit_cause(view, row);
@@ -604,7 +583,7 @@ add_place(const struct view *view, struct findings *findings, struct by_place *b
     static const enum finding_subject subjects[] = {FINDING_EXITS, FINDING_INTERPRETED, FINDING_GC};
     struct gain gain = {0};
     struct finding finding = {.subject = FINDING_METHOD};
-    double best = worth * (double)(findings->where.whole_ns - findings->where.no_cpu_ns);
+    double best = worth * (double)with_cpu_ns(&findings->where);
     for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++) {
         const struct gain *cause = &causes[subjects[i]];
         gain.least += cause->least > 0 ? cause->least : 0;
@@ -628,7 +607,9 @@ add_place(const struct view *view, struct findings *findings, struct by_place *b
         if (finding.subject == FINDING_GC && (double)ran_ns > MUCH_WORK * garbage.ns) finding.subject = FINDING_METHOD;
     }
     switch (finding.subject) {
-      case FINDING_EXITS: describe_exits(view, by_place, place, &finding); break;
+      case FINDING_EXITS:
+        describe_exits(view, by_place, row_table_at(&by_place->exits, place->exits - 1), &finding);
+        break;
       case FINDING_INTERPRETED: describe_interpreted(view, place, &finding); break;
       case FINDING_GC: describe_garbage(view, by_place, place, work, &finding); break;
       default:
@@ -669,28 +650,11 @@ add_counts(const struct view *view, struct findings *findings, struct by_place *
     for (uint32_t i = 0; i < by_place->exits.count && i < FINDINGS_MOST; i++) { /* most first */
         const struct exit_row *row = row_table_at(&by_place->exits, i);
         if ((double)row->count < worth * (double)sum) continue;
-        struct fxt_string location = view_name(view, row->location);
-        struct finding finding = {
-            .subject = FINDING_EXITS,
-            .count = row->count,
-            .of_count = sum,
-            .what = text_of("at"),
-            .place = location,
-            .cause = exit_cause(view, row),
-            .helps = text_of(exit_help(view, &by_place->lasting, row)),
-            .evidence = method_option(view, "--exits", location),
-        };
+        struct finding finding = {.subject = FINDING_EXITS, .count = row->count, .of_count = sum};
+        describe_exits(view, by_place, row, &finding);
+        finding.what = text_of("at");
         insert(findings, &finding);
     }
-}
-
-static uint64_t
-state_ns(const struct where *where, const char *name)
-{
-    for (unsigned i = 0; i < where->count; i++) {
-        if (strcmp(where->states[i].name, name) == 0) return where->states[i].ns;
-    }
-    return 0;
 }
 
 static void
@@ -713,7 +677,7 @@ add_compiling(const struct view *view, struct findings *findings, struct by_plac
         .helps = text_of("It ends when the program is warm; code that is made anew is compiled anew."),
         .evidence = text_of("--compiles"),
     };
-    struct gain gain = {.most = (double)state_ns(&findings->where, execution_state_names[EXECUTION_COMPILING].meaning)};
+    struct gain gain = {.most = (double)findings->where.ns[EXECUTION_COMPILING]};
     if (gain.most < worth * (double)findings->where.whole_ns) return;
     /* Code that is always new is cold, too: all of the method's time can depend on it. */
     const struct work_place *work =
@@ -800,7 +764,7 @@ waited_at(const struct view *view, const struct row_table *lines, struct fxt_str
     for (uint32_t i = 0; i < lines->count; i++) {
         const struct sample_row *row = row_table_at(lines, i);
         struct label_parts parts = label_parts(view_name(view, row->text));
-        if (parts.method.len != name.len || memcmp(parts.method.ptr, name.ptr, name.len) != 0) continue;
+        if (!fxt_string_equal(parts.method, name)) continue;
         if (row->own.ns[TIME_SAMPLE_BLOCKED] > most) most = row->own.ns[TIME_SAMPLE_BLOCKED], label = row->text;
     }
     return label;

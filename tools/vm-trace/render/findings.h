@@ -10,22 +10,25 @@
  */
 #include "render/report_view.h"
 
-enum { FINDINGS_MOST = 5, WHERE_STATES_MOST = 16 };
+enum { FINDINGS_MOST = 5 };
+
+/* An enum execution_state, or what other streams know instead. */
+enum where_kind { WHERE_INTERPRETED = EXECUTION_UNSEEN, WHERE_RUNNING, WHERE_NO_CPU, WHERE_KINDS };
 
 struct where_state {
     const char *name; /* for people */
     uint64_t ns;
 };
 
-/* The time that threads spent, by state, the largest first. */
+/* The time that threads spent, by state. */
 struct where {
-    struct where_state states[WHERE_STATES_MOST];
+    uint64_t ns[WHERE_KINDS];
+    struct where_state states[WHERE_KINDS]; /* those with any, the largest first */
     unsigned count;
     bool of_main;     /* of the main thread of each process, which ran most; else of all threads */
     uint32_t threads; /* that it is of */
     uint64_t whole_ns; /* their lives; if of all threads, without the time in which they were blocked */
-    double cpu_part;    /* of the time in which they ran, or could have, that in which they had a CPU */
-    uint64_t no_cpu_ns; /* of that: they could run, but other processes had the CPUs; no change of the program gains it */
+    double cpu_part;   /* of the time in which they ran, or could have, that in which they had a CPU */
 };
 
 enum finding_subject {

@@ -38,10 +38,7 @@ cost_of(const struct page_data *data)
 {
     const struct row_table *threads = &data->execution.sums.threads;
     struct cost cost = {.summed = threads->count > 0, .estimated = !data->lost_exact};
-    for (uint32_t i = 0; i < threads->count; i++) {
-        const struct execution_thread *thread = row_table_at(threads, i);
-        for (unsigned state = 0; state < EXECUTION_STATES; state++) cost.ns[state] += thread->ns[state];
-    }
+    execution_sum(&data->execution.sums, cost.ns);
     count_places(data, &cost);
     if (cost.summed) cost.lost_ns = cost.ns[EXECUTION_EXITED], cost.estimated = false;
     cost.exits = data->summarized ? data->exact_exits : data->exits;

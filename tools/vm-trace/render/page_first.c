@@ -35,7 +35,6 @@ print_page_first(struct page *page, struct report *report)
     json_bool(json_key(json, "of_main"), where->of_main);
     json_array(json_key(json, "where"));
     for (unsigned i = 0; i < where->count; i++) {
-        if (where->states[i].ns == 0) continue;
         json_array(json);
         json_c_text(json, where->states[i].name);
         json_unsigned(json, where->states[i].ns);

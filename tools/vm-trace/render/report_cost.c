@@ -37,10 +37,7 @@ cost_of(const struct view *view)
 {
     const struct report *report = view->report;
     struct cost cost = {.selected = report->exits_only};
-    for (uint32_t i = 0; i < report->execution.threads.count; i++) {
-        const struct execution_thread *thread = row_table_at(&report->execution.threads, i);
-        for (unsigned state = 0; state < EXECUTION_STATES; state++) cost.ns[state] += thread->ns[state];
-    }
+    execution_sum(&report->execution, cost.ns);
     count_places(view, &cost);
     cost.summed = report->execution.threads.count > 0;
     cost.estimated = any_estimated(report);

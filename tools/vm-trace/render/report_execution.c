@@ -13,21 +13,11 @@ thread_at(const struct view *view, uint32_t row)
     return row_table_at(&view->report->execution.threads, row);
 }
 
-/* Sums of all threads. */
-static void
-sum_states(const struct view *view, uint64_t ns_out[EXECUTION_STATES])
-{
-    memset(ns_out, 0, EXECUTION_STATES * sizeof *ns_out);
-    for (uint32_t i = 0; i < view->report->execution.threads.count; i++) {
-        for (unsigned state = 0; state < EXECUTION_STATES; state++) ns_out[state] += thread_at(view, i)->ns[state];
-    }
-}
-
 uint64_t
 view_running_ns(const struct view *view)
 {
     uint64_t ns[EXECUTION_STATES];
-    sum_states(view, ns);
+    execution_sum(&view->report->execution, ns);
     return execution_running_ns(ns);
 }
 
@@ -66,7 +56,7 @@ static void
 add_states(const struct view *view)
 {
     uint64_t ns[EXECUTION_STATES];
-    sum_states(view, ns);
+    execution_sum(&view->report->execution, ns);
     uint64_t running_ns = execution_running_ns(ns), life_ns = execution_life_ns(ns), all_ns = sum_of_wholes(view);
     bool unseen = view_unseen_shown(all_ns - life_ns, all_ns);
     const struct column columns[] = {
@@ -169,7 +159,7 @@ add_threads(const struct view *view)
     struct row_table *threads = &report->execution.threads;
     row_table_sort(threads, compare_threads, NULL);
     uint64_t sum[EXECUTION_STATES], all_ns = sum_of_wholes(view), rest_ns = 0;
-    sum_states(view, sum);
+    execution_sum(&report->execution, sum);
     if (view_unseen_shown(all_ns - execution_life_ns(sum), all_ns)) columns[NOT_SEEN].title = "not seen";
     struct fxt_string title =
         text_of("Where the time went, by thread (lost: by exits; interpreted: otherwise; %: of running)");

@@ -20,7 +20,6 @@ add_where_table(const struct view *view, const struct where *where)
         {"ns", "time", COLUMN_DURATION}, {"share", "share", COLUMN_SHARE}, {"state", "state", COLUMN_TEXT}};
     struct table *table = document_table(view->document, "where", text_of("Where the time went"), COLUMNS(columns));
     for (unsigned i = 0; i < where->count; i++) {
-        if (!where->of_main && where->states[i].ns == 0) continue;
         struct cell *cells = table_row(table);
         cells[0] = cell_number(where->states[i].ns);
         cells[1] = cell_share(where->states[i].ns, where->whole_ns);
@@ -78,7 +77,7 @@ report_first(struct report *report, struct document *document, bool people)
 
 /* --- the screen ------------------------------------------------------------------------------------------ */
 
-/* Prints one line, shortened to the screen; escaped unless it was made here. */
+/* Prints one line, escaped and shortened to the screen. */
 static void
 put_line(FILE *out, enum style how, const char *text)
 {

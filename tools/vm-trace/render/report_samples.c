@@ -4,17 +4,6 @@
 #include "render/report_tables.h"
 #include "render/report_view.h"
 
-static uint64_t
-whole_ns(const struct report *report, bool waits)
-{
-    uint64_t ns = 0;
-    for (uint32_t i = 0; i < report->samples.threads.count; i++) {
-        const struct sample_thread *thread = row_table_at(&report->samples.threads, i);
-        ns += sample_times_ns(&thread->times, waits);
-    }
-    return ns;
-}
-
 static void
 add_times(struct sample_times *sum, const struct sample_times *times)
 {
@@ -151,7 +140,7 @@ add_places(const struct view *view, struct row_table *rows, const struct place_t
 {
     struct report *report = view->report;
     bool waits = places->waits;
-    uint64_t whole = whole_ns(report, waits), period_ns = report->samples.all.period_ns;
+    uint64_t whole = sample_threads_ns(&report->samples.threads, waits), period_ns = report->samples.all.period_ns;
     if (whole == 0) return;
     struct column columns[METHOD_CELLS] = {
         [M_OWN] = {"own_ns", "own", COLUMN_DURATION},
