@@ -72,7 +72,9 @@ class Plan
 
   def patches
     bases.map { |base| checks("patches", base, "scripts/check-patches.sh") } +
-      (@all ? bases : []).map { |base| checks("patches", base, "scripts/check-patches-build.sh", env: environment(base).merge("JOBS" => "1")) }
+      (@all ? bases : []).map do |base|
+        checks("patches", base, "scripts/check-patches-build.sh", env: environment(base).merge("JOBS" => "1"))
+      end
   end
 
   # Real applications, on the documents' base. A test takes its gems from the cache (scripts/gems.sh), or skips itself.
@@ -173,7 +175,8 @@ class Plan
   end
 
   def checks(suite, base, command, *arguments, env: environment(base), **options)
-    Entry.new(suite: suite, name: [command, *arguments, base].join(" "), reads: :checks, command: [command, *arguments], env: env, **options)
+    Entry.new(suite: suite, name: [command, *arguments, base].join(" "), reads: :checks, command: [command, *arguments],
+              env: env, **options)
   end
 
   # UNIT_WRAPPER: a program that runs it, such as valgrind with its options.

@@ -112,7 +112,8 @@ work_places_of(const struct time_samples *samples, struct frame_owners *owners)
             place_label(&placing, &places, label_without_line(owners->pool, profile->nodes[at].text), method, end->count);
             if (at == node) break;
         }
-        if (state == TIME_SAMPLE_INTERPRETED && !in_c_p(profile, owners->pool, end->parent)) places.interpreted_ns += end->count;
+        if (state == TIME_SAMPLE_INTERPRETED && !in_c_p(profile, owners->pool, end->parent))
+            places.interpreted_ns += end->count;
         struct work_place *place = row_table_get(&places.rows, &method);
         if (place == NULL) continue;
         place->ns[state] += end->count;

@@ -123,8 +123,8 @@ sampled_without_cpu(struct report *report, bool of_main)
     return ns;
 }
 
-/* States of the streams `states` and `threads` include it: each one in which a thread runs then has its part, so that the
- * sum stays. */
+/* States of the streams `states` and `threads` include it: each one in which a thread runs then has its part, so that
+ * the sum stays. */
 static void
 take_out_no_cpu(struct report *report, struct where *where, enum where_source source)
 {
@@ -222,7 +222,8 @@ static double
 weight(const struct finding *finding)
 {
     if (finding->of_count > 0) return (double)finding->count / (double)finding->of_count;
-    double ns = (double)finding->most_ns / 4, known = (double)(finding->estimated ? finding->gain_ns : finding->least_ns);
+    double ns = (double)finding->most_ns / 4;
+    double known = (double)(finding->estimated ? finding->gain_ns : finding->least_ns);
     if (known > ns) ns = known;
     return finding->whole_ns > 0 ? ns / (double)finding->whole_ns : 0;
 }
@@ -722,7 +723,8 @@ add_gvl(const struct view *view, struct findings *findings)
         .whole_ns = lives_ns,
         .what = text_of(one ? "waits for the GVL, held by" : "waits for the GVL"),
         .place = one ? view_name(view, report_thread(report, most->row)->name) : text_of(""),
-        .cause = document_text(view->document, "threads waited %s%s%s", duration_text(time, one ? most->others_ns : others_ns),
+        .cause = document_text(view->document, "threads waited %s%s%s",
+                               duration_text(time, one ? most->others_ns : others_ns),
                                frame != STRING_NONE ? " while it ran " : "",
                                frame != STRING_NONE ? view_name(view, frame).ptr : ""),
         .helps = text_of(one ? "Cut its work into short pieces, or move it into another process."
@@ -801,7 +803,8 @@ add_blocked(const struct view *view, struct findings *findings, const struct row
             .what = text_of("blocked in"),
             .place = line != STRING_NONE ? view_name(view, line) : name,
             .cause = document_text(view->document, "%s time%s, %s each", with_commas(count, sum->count),
-                                   sum->count == 1 ? "" : "s", duration_text(each, sum->count > 0 ? sum->ns / sum->count : 0)),
+                                   sum->count == 1 ? "" : "s",
+                                   duration_text(each, sum->count > 0 ? sum->ns / sum->count : 0)),
             .helps = text_of("Do less of it, do it elsewhere, or let another thread run meanwhile."),
             .evidence = text_of("--threads"),
         };

@@ -8,8 +8,8 @@
 struct page_sources;
 struct report;
 
-/* Writes the whole page. `data` must be finished; `report` has read the same, for the head; `files` are the names for its head; `sources` are
- * embedded, unless NULL. The caller checks `out` for errors. */
+/* Writes the whole page. `data` must be finished; `report` has read the same, for the head; `files` are the names for
+ * its head; `sources` are embedded, unless NULL. The caller checks `out` for errors. */
 void print_page(FILE *out, struct page_data *data, struct report *report, struct page_sources *sources, int file_count,
                 char **files);
 

@@ -111,9 +111,7 @@ setting(const struct report *report, uint32_t name)
 static void
 put_head(FILE *out, const struct report *report, const struct document *head)
 {
-    uint32_t processes = 0, threads = 0;
-    for (uint32_t i = 0; i < report->processes.count; i++)
-        processes += report_process(report, i)->shown && report_process(report, i)->whole == i;
+    uint32_t processes = report_shown_processes(report), threads = 0;
     for (uint32_t i = 0; i < report->threads.count; i++) threads += report_thread(report, i)->events > 0;
     char ruby[200], shown[200], time[NUMBER_TEXT], number[NUMBER_TEXT], rest[400];
     short_ruby(shown, sizeof shown, setting(report, STRING_RUBY));
@@ -161,9 +159,9 @@ put_where(FILE *out, const struct where *where, unsigned most)
 {
     char time[NUMBER_TEXT], count[NUMBER_TEXT], of[120] = "the main thread";
     bool one = where->threads == 1;
-    if (where->of_main && !one) snprintf(of, sizeof of, "the main threads of %s processes", with_commas(count, where->threads));
-    if (!where->of_main)
-        snprintf(of, sizeof of, "%s thread%s, without blocked time", with_commas(count, where->threads), one ? "" : "s");
+    with_commas(count, where->threads);
+    if (!where->of_main) snprintf(of, sizeof of, "%s thread%s, without blocked time", count, one ? "" : "s");
+    else if (!one) snprintf(of, sizeof of, "the main threads of %s processes", count);
     fprintf(out, "%sWhere the time went: %s of %s%s\n", style(out, STYLE_BOLD), duration_text(time, where->whole_ns), of,
             style(out, STYLE_PLAIN));
     unsigned shown = where->count < most ? where->count : most;
@@ -191,8 +189,9 @@ put_heading(FILE *out, unsigned number, const struct finding *finding)
                  100 * (double)finding->count / (double)finding->of_count, with_commas(count, finding->count));
     }
     else if (finding->estimated) {
-        snprintf(start, sizeof start, "%u. about %.0f %% (%.0f to %.0f %%, %s): ", number, (double)finding->gain_ns / whole,
-                 (double)finding->least_ns / whole, (double)finding->most_ns / whole, duration_text(time, finding->gain_ns));
+        snprintf(start, sizeof start, "%u. about %.0f %% (%.0f to %.0f %%, %s): ", number,
+                 (double)finding->gain_ns / whole, (double)finding->least_ns / whole, (double)finding->most_ns / whole,
+                 duration_text(time, finding->gain_ns));
     }
     else if ((double)finding->least_ns >= whole) {
         snprintf(start, sizeof start, "%u. %.0f to %.0f %% (%s or more): ", number, (double)finding->least_ns / whole,
@@ -284,12 +283,12 @@ report_first_print(FILE *out, struct report *report, const struct document *head
     if (blank) putc('\n', out);
     if (findings.count > 0)
         fprintf(out, "%sWhat to change first%s%s\n", style(out, STYLE_BOLD),
-                findings.counts ? " (of the number of exits: their cost is not recorded)"
-                                                                 : ", and what that gains",
+                findings.counts ? " (of the number of exits: their cost is not recorded)" : ", and what that gains",
                 style(out, STYLE_PLAIN));
     for (unsigned i = 0; i < findings.count; i++) put_finding(out, i + 1, &findings.list[i]);
     if (findings.count == 0) put_nothing(out, report, &findings);
-    if (findings.counts && findings.count > 0) fputs("Counts are not cost: --vm-trace=states records the time that exits lose.\n", out);
+    if (findings.counts && findings.count > 0)
+        fputs("Counts are not cost: --vm-trace=states records the time that exits lose.\n", out);
     static const char more[] = "More: vm-trace report ", options[] = ", with an option in [ ], or --all";
     char escaped[SCREEN_TEXT];
     char *shown = display_fit(escape_into(escaped, sizeof escaped, text_of(name)),

@@ -20,8 +20,8 @@ file_name(const struct report_file *file)
     return text_of(strcmp(file->name, "-") == 0 ? "standard input" : file->name);
 }
 
-static uint32_t
-shown_processes(const struct report *report)
+uint32_t
+report_shown_processes(const struct report *report)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < report->processes.count; i++) {
@@ -132,7 +132,7 @@ add_settings(struct report *report, struct document *document)
     };
     struct table *table = document_table(document, "settings", text_of("Settings"), COLUMNS(columns));
     table->data = true;
-    uint32_t processes = shown_processes(report);
+    uint32_t processes = report_shown_processes(report);
     struct row_table shared = shared_settings(report);
     for (uint32_t i = 0; i < report->setting_count; i++) {
         const struct report_setting *setting = &report->settings[i];
@@ -246,7 +246,7 @@ add_processes(struct report *report, struct document *document)
         [PIECES] = {"pieces", NULL, COLUMN_COUNT}, /* of a spool: the file is the first one */
         [LOST_TIME] = {"exits_lost_ns", "lost by exits", COLUMN_DURATION}, /* not without the stream `states` */
     };
-    uint32_t count = shown_processes(report), pieces = 0;
+    uint32_t count = report_shown_processes(report), pieces = 0;
     struct whole_process *wholes = whole_processes(report);
     for (uint32_t i = 0; i < report->processes.count; i++) pieces += wholes[i].pieces;
     unsigned column_count = report_timed(report) ? LOST_TIME + 1 : LOST_TIME;

@@ -249,7 +249,7 @@ static const struct grouping groupings[] = {
     {"fallbacks", "Fallbacks by reason and line", true, BY_LOCATION | BY_REASON | BY_CALLEE, 9,
      {CELL_COUNT, CELL_SHARE, CELL_RECORDED, CELL_FIRST, CELL_LAST, CELL_RATE, CELL_REASON, CELL_CALLEE, CELL_METHOD}},
 };
-enum { GROUPINGS = sizeof groupings / sizeof groupings[0], BY_PLACE = 0, WORST = 4, SHARED_LINES = 5, FIRST_OF_FALLBACKS = 6 };
+enum { GROUPINGS = sizeof groupings / sizeof groupings[0], BY_PLACE = 0, SHARED_LINES = 5, FIRST_OF_FALLBACKS = 6 };
 
 /* The cells for this trace: without lost times the table has none of them. Where there are any,
  * people need the space of other columns. */
@@ -533,5 +533,6 @@ report_gc_tables(struct report *report, struct document *document, uint64_t top)
     view_add_gc(&view);
     view_add_allocations(&view);
     if (report->gc.reasons.count == 0)
-        document_line(document, "gc", text_of("no collections: --vm-trace=gc,allocations records them, and what allocates"));
+        document_line(document, "gc",
+                      text_of("no collections: --vm-trace=gc,allocations records them, and what allocates"));
 }

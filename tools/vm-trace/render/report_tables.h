@@ -4,6 +4,8 @@
 #include "analysis/report_data.h"
 #include "render/document.h"
 
+/* The processes of the head: the pieces of a recording are one. */
+uint32_t report_shown_processes(const struct report *report);
 /* The head: files, processes and their settings, time span, losses. */
 void report_head(struct report *report, struct document *document);
 /* The first lines, before the head: what exits cost. Nothing without the stream `states`. */

@@ -44,7 +44,7 @@ static void
 add_tables(struct report *report, struct document *document, uint64_t top)
 {
     if (!chosen_p()) {
-        report_first(report, document, format == FORMAT_MARKDOWN);
+        if (format != FORMAT_TEXT || table != NULL) report_first(report, document, format == FORMAT_MARKDOWN);
         report_tables(report, document, top);
         return;
     }

@@ -37,7 +37,8 @@ function first_view({ data, search, $, el, number, percent, plural, time }) {
   }
 
   const SHOWN_LEAST = 0.001; // of the time
-  $("first-where").replaceChildren(...first.where.filter(([, ns]) => ns >= SHOWN_LEAST * first.whole_ns).map(([state, ns]) => el("div", {},
+  const shown = first.where.filter(([, ns]) => ns >= SHOWN_LEAST * first.whole_ns);
+  $("first-where").replaceChildren(...shown.map(([state, ns]) => el("div", {},
     el("dt", { text: state }), el("dd", { text: `${percent(ns, first.whole_ns)}, ${time(ns)}` }))));
   const whose = !first.of_main ? `${plural(first.threads, "thread")}, without blocked time`
     : first.threads === 1 ? "the main thread" : `the main threads of ${plural(first.threads, "process")}`;
