@@ -85,7 +85,8 @@ class TestPredictions < BenchTest
 
   def test_a_gain_that_is_not_known_is_no_promise
     pair("unknown", Subject: "gvl")
-    called = [finding("<main> (a.rb:9)", nil, least: 0, most: 1_000_000_000, subject: "method", cause: "80 % of it in Shop#price")]
+    called = [finding("<main> (a.rb:9)", nil, least: 0, most: 1_000_000_000, subject: "method",
+                      cause: "80 % of it in Shop#price")]
     cause = "threads waited 1 s while it ran Shop#price (a.rb:3)"
     waits = finding("Thread a.rb:2", nil, least: 0, most: 1_000_000_000, subject: "gvl", cause: cause)
     [[waits], called].each do |rows|

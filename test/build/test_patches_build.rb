@@ -45,7 +45,9 @@ class TestPatchesBuild < BuildTest
   def builds = Dir[project.path("project/builds")].sum { |file| File.readlines(file).size }
   def ok(*patches) = patches.map { |patch| "ok - #{patch}.patch builds" }
   def all_ok(*patches) = ok(*patches) << "ok - patches/small with --disable-vm-trace builds"
-  def use(function) = project.write("project/vm_trace/host/a.c", "#include \"../../zjit.c\"\nint a(void) { return #{function}(); }\n")
+  def use(function)
+    project.write("project/vm_trace/host/a.c", "#include \"../../zjit.c\"\nint a(void) { return #{function}(); }\n")
+  end
 
   def test_each_patch_and_each_fix_is_built_once
     project.fix("one") { |text| text.sub("f19", "fixed") }
@@ -64,7 +66,8 @@ class TestPatchesBuild < BuildTest
   def test_the_next_run_goes_on_at_the_patch_that_failed
     project.patch("0003-third") { |text| text.sub("first", "third") }
     assert_equal [[*ok("0001-first", "0002-second"), "not ok - 0003-third.patch builds"], 1, 2], check
-    File.write(project.patch_path("0003-third"), File.read(project.patch_path("0003-third")).sub("+int third", "+int first(void), third"))
+    third = project.patch_path("0003-third")
+    File.write(third, File.read(third).sub("+int third", "+int first(void), third"))
     assert_equal [all_ok("0001-first", "0002-second", "0003-third"), 0, 2], check, @err
   end
 
@@ -78,7 +81,8 @@ class TestPatchesBuild < BuildTest
 
   def test_what_builds_only_with_the_module_fails
     project.patch("0003-third") { |text| text.sub("f19(void);", "f19(void); // only with the module") }
-    assert_equal [[*ok("0001-first", "0002-second", "0003-third"), "not ok - patches/small with --disable-vm-trace builds"], 1, 3], check
+    without = "not ok - patches/small with --disable-vm-trace builds"
+    assert_equal [[*ok("0001-first", "0002-second", "0003-third"), without], 1, 3], check
   end
 
   def test_with_another_module_all_are_built_again
@@ -92,6 +96,7 @@ class TestPatchesBuild < BuildTest
     assert_equal ["skip - 0001-first.patch builds: base small needs rustc >= 1.0, found: 0.9.0", 0, 0],
                  check.then { |lines, status, count| [lines.first[/.*found: [0-9.]*/], status, count] }
     FileUtils.rm_rf([project.ruby, project.cache])
-    assert_equal ["skip - 0001-first.patch builds: the source of base small was not found", 0, 0], check.then { |lines, *rest| [lines.first, *rest] }
+    lines, *rest = check
+    assert_equal ["skip - 0001-first.patch builds: the source of base small was not found", 0, 0], [lines.first, *rest]
   end
 end

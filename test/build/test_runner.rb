@@ -407,6 +407,7 @@ class TestRunner < BuildTest
   def test_check_all_also_builds_each_patch
     project.patch("0001-first") { |text| text.sub("f10", "first") }
     refute_includes run_suites("patches").first, "0001-first.patch builds"
-    assert_includes run_suites("--all", "patches").first, "skipped: patches: 0001-first.patch builds: the source of base small was not found"
+    assert_includes run_suites("--all", "patches").first,
+                    "skipped: patches: 0001-first.patch builds: the source of base small was not found"
   end
 end

@@ -108,7 +108,8 @@ class TestGrowth < Minitest::Test
   def text(string) = FxtBuilder::Inline.new(string)
 
   def side_exit(builder, at, reason = "R", frame: "M#m (/m.rb:1)", kind: "side_exit", args: {}, **who)
-    builder.event(:instant, kind, reason, ts: at, args: { "0" => frame, "insn" => "send", "version" => [:uint32, 1] }.merge(args), **who)
+    args = { "0" => frame, "insn" => "send", "version" => [:uint32, 1] }.merge(args)
+    builder.event(:instant, kind, reason, ts: at, args: args, **who)
   end
 
   def during(builder, category, name, from, to, args: {}, ends: {})
@@ -129,9 +130,11 @@ class TestGrowth < Minitest::Test
     assert_parts_in_proportion do |b, i|
       at, reason, version = i * 100, "Reason#{i % 2}", [:uint32, i + 1]
       compile(b, at, "M#m (/m.rb:1)", i + 1)
-      side_exit(b, at + 20, reason, kind: "recompile_exit", frame: "M#m (/m.rb:2)", args: { "version" => version, "outcome" => "invalidated" })
+      side_exit(b, at + 20, reason, kind: "recompile_exit", frame: "M#m (/m.rb:2)",
+                args: { "version" => version, "outcome" => "invalidated" })
       during(b, "invalidation", reason, at + 30, at + 32, args: { "iseq" => "M#m (/m.rb:1)", "version" => version }) do
-        b.event(:async_begin, "reprofile", "M#m (/m.rb:1)", ts: at + 31, extra: i, args: { "version" => version, "reason" => reason })
+        b.event(:async_begin, "reprofile", "M#m (/m.rb:1)", ts: at + 31, extra: i,
+                args: { "version" => version, "reason" => reason })
       end
       b.event(:async_end, "reprofile", "M#m (/m.rb:1)", ts: at + 90, extra: i)
     end
@@ -257,11 +260,13 @@ class TestGrowth < Minitest::Test
   end
 
   def settings(builder, pid, at, **more)
-    of_trace(builder, "settings", at, pid, **{ pid: [:uint32, pid], jit: "ZJIT", ruby: "ruby 4.1.0dev", flags: "exits threads gc" }, **more)
+    settings = { pid: [:uint32, pid], jit: "ZJIT", ruby: "ruby 4.1.0dev", flags: "exits threads gc" }
+    of_trace(builder, "settings", at, pid, **settings, **more)
   end
 
   def host(builder, pid, at, unix_ns: 10**18 + at, host: "web1", service: "shop", version: "1")
-    of_trace(builder, "host", at, pid, host: text(host), unix_ns: [:uint64, unix_ns], service: text(service), version: text(version))
+    of_trace(builder, "host", at, pid, host: text(host), unix_ns: [:uint64, unix_ns], service: text(service),
+             version: text(version))
   end
 
   # Thread 1 gives up the GVL.
@@ -281,7 +286,8 @@ class TestGrowth < Minitest::Test
     of_trace(b, "loss", at + 2, pid, lost: [:uint64, 1], reason: "full")
     side_exit(b, at + 3, text("Reason#{i}"))
     during(b, "gc", "major", at + 4, at + 5, args: { "reason" => "newobj" })
-    of_trace(b, "site", at + 6, pid, reason: text("Reason#{i}"), kind: "side_exit", insn: "send", version: [:uint32, 1], location: "M#m (/m.rb:1)", hits: [:uint64, 1])
+    of_trace(b, "site", at + 6, pid, reason: text("Reason#{i}"), kind: "side_exit", insn: "send",
+             version: [:uint32, 1], location: "M#m (/m.rb:1)", hits: [:uint64, 1])
     of_trace(b, "summary", at + 7, pid, exits: [:uint64, 1], lost: [:uint64, 1], sites: [:uint64, 1], events: [:uint64, 8])
     b.process_name(pid, text("process #{i}"))
     b.thread_name(pid, pid, text("name #{i}"))
@@ -310,7 +316,8 @@ class TestGrowth < Minitest::Test
       side_exit(b, at + 20)
       b.event(:complete, "call", text("M#m#{i} (/m.rb:1)"), ts: at + 20, extra: [at + 40])
       blocks(b, at + 50, "IO#read#{i}", frame: "IO#m#{i} (/m.rb:1)")
-      b.event(:instant, "trace", "states", ts: at + 61, args: { "compiled" => [:uint64, 10], "exited" => [:uint64, 3], "changes" => [:uint64, 2] })
+      b.event(:instant, "trace", "states", ts: at + 61,
+              args: { "compiled" => [:uint64, 10], "exited" => [:uint64, 3], "changes" => [:uint64, 2] })
     end
   end
 
@@ -322,7 +329,9 @@ class TestGrowth < Minitest::Test
       of_trace(b, "loss", at + 2, 42, lost: [:uint64, 1], reason: text("loss #{i}"))
       during(b, "gc", "major", at + 3, at + 4, args: { "reason" => text("gc #{i}") })
       during(b, "invalidation", text("Invalidation#{i}"), at + 5, at + 6)
-      b.event(:instant, "allocation", text("Class#{i}"), ts: at + 7, args: { "0" => text("M#a#{i} (/m.rb:#{i})"), "sample" => [:uint64, i], "size" => [:uint32, 40], "weight" => [:uint32, 512] })
+      b.event(:instant, "allocation", text("Class#{i}"), ts: at + 7,
+              args: { "0" => text("M#a#{i} (/m.rb:#{i})"), "sample" => [:uint64, i], "size" => [:uint32, 40],
+                      "weight" => [:uint32, 512] })
       b.event(:complete, "syscall", text("call#{i}"), ts: at + 8, extra: [at + 9])
       b.event(:instant, "throw", text("Error#{i}"), ts: at + 10, args: { "0" => text("M#t#{i} (/m.rb:1)") })
     end

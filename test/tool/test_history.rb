@@ -39,7 +39,9 @@ class TestHistory < Minitest::Test
       "no_exits" => "500 bytes" }.each do |flags, text|
       assert_match(/ compiled +#{text}$/, history(compiled(flags: flags)).out, flags)
     end
-    with_file(compiled(flags: "exits compiles")) { |path| assert_match(/ 500 bytes of code with tracing$/, tool("report", "--all", path).out) }
+    with_file(compiled(flags: "exits compiles")) do |path|
+      assert_match(/ 500 bytes of code with tracing$/, tool("report", "--all", path).out)
+    end
     with_file(compiled) { |path| assert_match(/ 500 bytes of code$/, tool("report", "--all", path).out) }
   end
 

@@ -242,8 +242,10 @@ class TestPartial < Minitest::Test
       File.binwrite("#{path}.gz", packed[0...-40])
       assert_match(/\Apartial: \S+gz: only a part was read, #{packed.bytesize - 40} bytes of #{packed.bytesize - 40} .*: the compressed data are damaged/,
                    tool("report", "--all", "#{path}.gz").out)
-      assert_match(/\Apartial: \S+none: nothing of it was read: cannot be opened: No such file/, tool("report", "--all", path, "#{path}.none").out)
-      assert_match(/\Apartial: standard input: only a part was read, \d+ bytes, up to/, tool("report", "--all", *LITTLE, "-", stdin: File.binread(path)).out)
+      assert_match(/\Apartial: \S+none: nothing of it was read: cannot be opened: No such file/,
+                   tool("report", "--all", path, "#{path}.none").out)
+      assert_match(/\Apartial: standard input: only a part was read, \d+ bytes, up to/,
+                   tool("report", "--all", *LITTLE, "-", stdin: File.binread(path)).out)
     end
   end
 

@@ -1003,7 +1003,8 @@ class TestReport < Minitest::Test
   def test_one_table_in_other_formats
     with_file(OurTrace.new.build) do |path|
       assert_equal %w[totals], JSON.parse(tool("report", "-fjson", "-Ttotals", path).out).keys
-      assert_match(/\A#{path}\n\nTotals\n +exits +exits_recorded /, tool("report", "--all", "-Ttotals", path).out, "also one that is for programs")
+      assert_match(/\A#{path}\n\nTotals\n +exits +exits_recorded /, tool("report", "--all", "-Ttotals", path).out,
+                   "also one that is for programs")
       assert_match(/^## Exits by reason: 3\n/, tool("report", "--all", "-fmarkdown", "-Texits_by_reason", path).out)
       wrong = tool("report", "--all", "-Ttotal", path)
       assert_match(/\Avm-trace: there is no table total here; there are: settings .* totals exits_by_reason /, wrong.err)

@@ -260,7 +260,8 @@ class TestScrubLeaks < Minitest::Test
   end
 
   def report_of(bytes)
-    with_file(bytes) { |path| tool("report", "--all", path).out.lines.drop(1).grep_v(/^  file |Contents|\/trace\.fxt /).join.squeeze(" ") }
+    lines = with_file(bytes) { |path| tool("report", "--all", path).out.lines.drop(1) }
+    lines.grep_v(/^  file |Contents|\/trace\.fxt /).join.squeeze(" ")
   end
 
   def test_reports_of_recorded_traces_are_as_before_and_have_no_folders
