@@ -81,8 +81,8 @@ struct rb_vm_trace_jit {
     bool (*restore_exits)(uint64_t ns);
     /*
      * Have compiled code call rb_vm_trace_frame_pushed or _frames_popped where it pushes or pops a
-     * frame. NULL, or why that can't be. While they are on already, nothing changes. What is patched calls whether calls are recorded
-     * or not.
+     * frame. NULL, or why that can't be. While they are on already, nothing changes. What is patched
+     * calls whether calls are recorded or not.
      */
     bool (*prepare_calls)(uint64_t ns);
     const char *(*calls_on)(void);

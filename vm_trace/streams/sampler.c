@@ -550,6 +550,7 @@ rb_vm_trace_sampler_start(const struct vm_trace_sampling *sampling)
     sampler.sampling = *sampling;
     sampler.session++;
     sampler.late = sampler.unhandled = 0;
+    sampler.delay_ns = 0; /* its thread is new */
     sampler.last_ns = monotonic_ns(); /* not when its thread first gets a CPU */
     sampler.random = rb_vm_trace_clock_system_ns() | 1;
     atomic_store(&sampler.stop, false);
