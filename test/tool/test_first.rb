@@ -34,6 +34,11 @@ class TestFirst < Minitest::Test
     assert_equal 5, rows.size, "one has all the rows that there may be"
   end
 
+  def test_top_is_the_number_of_causes
+    causes = ->(top) { lines_of(Dir.chdir(TRACES) { tool("report", "--top=#{top}", "states.fxt").out }).size }
+    assert_equal [2, 5], [causes[2], causes[9]]
+  end
+
   def test_causes_of_all_subjects_compete
     trace = StatesTrace.new(settings: { flags: "exits compiles threads gc states" }) do |t|
       t.states(:main, compiled: 40, exited: 30, uncompilable: 20, compiling: 10)

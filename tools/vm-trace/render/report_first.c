@@ -264,11 +264,12 @@ put_nothing(FILE *out, const struct report *report, const struct findings *findi
 }
 
 void
-report_first_print(FILE *out, struct report *report, const struct document *head, const char *name)
+report_first_print(FILE *out, struct report *report, const struct document *head, const char *name, uint64_t top)
 {
     struct document texts = {0};
     const struct view view = {report, &texts, FINDINGS_MOST};
     struct findings findings = findings_of(&view);
+    if (findings.count > top) findings.count = (unsigned)top;
     document_print_partial(out, head, false);
     put_head(out, report, head);
     enum { FIXED = 5 }; /* the head, two titles, two lines at the end */

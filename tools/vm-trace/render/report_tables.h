@@ -14,9 +14,10 @@ void report_cost(struct report *report, struct document *document);
 void report_cost_missing(struct report *report, struct document *document);
 /* Where the time went, and what to change first, as tables, which only programs read unless `people`; and as the screen
  * that people see first: at most 24 lines of 80 columns. The head is a document with report_head; its notes on what is
- * missing are part of the screen. `name` is what the command reads. */
+ * missing are part of the screen. `name` is what the command reads; `top`: causes. */
 void report_first(struct report *report, struct document *document, bool people);
-void report_first_print(FILE *out, struct report *report, const struct document *head, const char *name);
+void report_first_print(FILE *out, struct report *report, const struct document *head, const char *name,
+                        uint64_t top);
 /* All tables. `top`: rows of one. */
 void report_tables(struct report *report, struct document *document, uint64_t top);
 /* Those of one subject: what exits (--exits); what ran without compiled code, and what the compiler did (--compiles);

@@ -67,11 +67,11 @@ any_jit(const struct report *report)
 
 /* Standard output is the program's. Through a stream of its own, because stderr has no buffer. */
 static void
-print_report(struct report *report, const struct document *head)
+print_report(struct report *report, const struct document *head, uint64_t top)
 {
     FILE *out = fdopen(dup(STDERR_FILENO), "w");
     if (out == NULL) return;
-    report_first_print(out, report, head, folder.name);
+    report_first_print(out, report, head, folder.name, top);
     fclose(out);
 }
 
@@ -88,7 +88,7 @@ print_first(const struct options *options, int count, char **traces)
         struct document document = {0};
         document_partial(&document, reader_parts(report->reader));
         report_head(report, &document);
-        if (!quiet) print_report(report, &document);
+        if (!quiet) print_report(report, &document, options->top);
         write_index(&document);
         if (!quiet && !any_jit(report))
             fputs("\nNo JIT was on, so there are no exits: ruby --yjit or --zjit turns one on.\n", stderr);
@@ -424,7 +424,7 @@ static const struct cli_option record_options[] = {
      UINT32_MAX},
     CLI_OPTION("open", NULL, "then write the HTML page and open it ($BROWSER, or xdg-open)", NULL, &open_page),
     CLI_OPTION("quiet", NULL, "print nothing but what is wrong", NULL, &quiet),
-    {"top", "N", "rows of each table (default 10)", take_number, &common_options.top, 1, 1000000000},
+    {"top", "N", "causes that it shows at the end (default 5)", take_number, &common_options.top, 1, 1000000000},
     {0},
 };
 

@@ -106,7 +106,7 @@ run(const struct options *options, int file_count, char **files)
         if (!first_screen_p()) report_cost(report, &document);
         report_head(report, &document);
         if (first_screen_p()) {
-            report_first_print(stdout, report, &document, file_count == 1 ? files[0] : "FILE...");
+            report_first_print(stdout, report, &document, file_count == 1 ? files[0] : "FILE...", options->top);
         }
         else {
             report_cost_missing(report, &document);
