@@ -6,6 +6,7 @@
 #include "base/map.h"
 #include "base/xalloc.h"
 #include "render/display.h"
+#include "render/findings.h"
 #include "render/report_live.h"
 #include "render/report_view.h"
 
@@ -100,6 +101,34 @@ add_lines(const struct view *view, const struct report_live *live)
     }
     add_thread_line(view);
     add_gc_line(view, live);
+}
+
+/* --- what to change first -------------------------------------------------------------------------------- */
+
+/* Causes whose cost is known; numbers of exits are in a table of their own. */
+static void
+add_causes(const struct view *view, const struct report_live *live)
+{
+    static const struct column columns[] = {
+        {"least_share", "at least", COLUMN_SHARE},
+        {"most_share", "at most", COLUMN_SHARE},
+        {"cause", "cause", COLUMN_TEXT},
+    };
+    struct findings findings = findings_of(view);
+    bool of_main = findings.where.of_main; /* what gains are a part of: the time of these threads */
+    const char *title = of_main ? "What to change first (of main threads)" : "What to change first (of all threads)";
+    struct table *table = document_table(view->document, "live_causes", text_of(title), COLUMNS(columns));
+    table->one_line = true;
+    for (unsigned i = 0; i < findings.count && table->row_count < live->causes; i++) {
+        const struct finding *finding = &findings.list[i];
+        bool shown = live->search[0] == '\0' || strcasestr(finding->place.ptr, live->search) != NULL;
+        if (!shown || finding->whole_ns == 0) continue;
+        struct cell *cells = table_row(table);
+        cells[0] = cell_share(finding->least_ns, finding->whole_ns);
+        cells[1] = cell_share(finding->most_ns, finding->whole_ns);
+        cells[2] = cell_text(document_text(view->document, "%s %s", finding->what.ptr, finding->place.ptr));
+    }
+    table->data = table->row_count == 0;
 }
 
 /* --- exits ----------------------------------------------------------------------------------------------- */
@@ -265,7 +294,8 @@ report_live(struct report *report, struct document *document, const struct repor
 {
     const struct view view = {report, document, live->rows};
     add_lines(&view, live);
+    if (live->causes > 0) add_causes(&view, live);
     add_exits(&view, live);
     add_threads(&view, live);
-    add_methods(&view, live);
+    if (live->methods) add_methods(&view, live);
 }
