@@ -18,16 +18,24 @@ text_cell(const char *text)
 
 /* --- explain ------------------------------------------------------------------------------------ */
 
-enum chosen_cell { REASON, JIT, KIND, STATS, COUNTER, MEANING, CAUSE, HELP, EXAMPLE, TOPIC, TOPIC_TEXT, CHOSEN_CELLS };
+enum chosen_cell { REASON, JIT, KIND, STATS, COUNTER, MEANING, CAUSE, HELP, TESTED, EXAMPLE, TOPIC, TOPIC_TEXT, CHOSEN_CELLS };
 
 static const struct column chosen_columns[CHOSEN_CELLS] = {
     [REASON] = {"reason", "reason", COLUMN_TEXT},   [JIT] = {"jit", NULL, COLUMN_TEXT},
     [KIND] = {"kind", "is", COLUMN_TEXT},           [STATS] = {"stats", "in stats", COLUMN_TEXT},
     [COUNTER] = {"counter", "counter", COLUMN_TEXT}, [MEANING] = {"meaning", "means", COLUMN_TEXT},
     [CAUSE] = {"cause", "causes", COLUMN_TEXT},     [HELP] = {"help", "helps", COLUMN_TEXT},
-    [EXAMPLE] = {"example", "example", COLUMN_TEXT}, [TOPIC] = {"topic", NULL, COLUMN_TEXT},
-    [TOPIC_TEXT] = {"topic_text", NULL, COLUMN_TEXT},
+    [TESTED] = {"tested", "tested", COLUMN_TEXT},   [EXAMPLE] = {"example", "example", COLUMN_TEXT},
+    [TOPIC] = {"topic", NULL, COLUMN_TEXT},         [TOPIC_TEXT] = {"topic_text", NULL, COLUMN_TEXT},
 };
+
+/* For people: which pair of examples/fixes shows what the help gains. */
+static struct cell
+tested_cell(struct document *document, const struct advice *advice)
+{
+    if (advice->pair != NULL) return cell_text(document_text(document, "by examples/fixes/%s", advice->pair));
+    return advice_untested_p(advice) ? text_cell("no pair of examples/fixes shows what that gains") : (struct cell){0};
+}
 
 /* Adds a word to a list: "a, b". */
 static void
@@ -74,6 +82,7 @@ fill_row(struct document *document, struct cell *cells, const struct advice *adv
     cells[MEANING] = text_cell(advice->meaning);
     cells[CAUSE] = text_cell(advice->cause);
     cells[HELP] = text_cell(advice->help);
+    cells[TESTED] = text_cell(advice->pair);
     cells[EXAMPLE] = text_cell(advice->example);
     cells[TOPIC] = text_cell(topic->topic);
     cells[TOPIC_TEXT] = text_cell(topic->meaning);
@@ -94,6 +103,7 @@ advice_table_chosen(struct document *document, const uint32_t *chosen)
         struct cell *cells = table_row(people);
         fill_row(document, cells, advice, topic, chosen[i]);
         cells[KIND] = cell_text(document_text(document, "%s of %s", advice_kind_name(advice->kind), advice->jit));
+        cells[TESTED] = tested_cell(document, advice);
         for (unsigned name = 0; name < ADVICE_NAMES; name++) {
             if (chosen[i] & 1U << name) fill_row(document, table_row(data), advice, topic, 1U << name);
         }
@@ -220,7 +230,8 @@ fill_advised(const struct report *report, struct document *document, struct row_
     cells[4] = text_cell(advice != NULL ? advice->meaning : "This version of vm-trace does not know the reason.");
     cells[5] = text_cell(lasting != NULL ? lasting->cause : advice != NULL ? advice->cause : NULL);
     cells[6] = text_cell(lasting != NULL ? lasting->help : advice != NULL ? advice->help : NULL);
-    cells[7] = cell_number(lasting != NULL);
+    if (lasting == NULL && advice != NULL) cells[7] = tested_cell(document, advice);
+    cells[8] = cell_number(lasting != NULL);
 }
 
 /* Moves the last table to the place after the exits by reason. */
@@ -253,7 +264,7 @@ advice_table_report(const struct report *report, struct document *document, uint
     static const struct column columns[] = {
         {"reason", "reason", COLUMN_TEXT}, {"kind", "is", COLUMN_TEXT},       {"count", "count", COLUMN_COUNT},
         {"place", "mostly at", COLUMN_TEXT}, {"meaning", "means", COLUMN_TEXT}, {"cause", "causes", COLUMN_TEXT},
-        {"help", "helps", COLUMN_TEXT},    {"lasting", NULL, COLUMN_NUMBER},
+        {"help", "helps", COLUMN_TEXT},    {"tested", "tested", COLUMN_TEXT}, {"lasting", NULL, COLUMN_NUMBER},
     };
     struct row_table places = lasting_exits_of(report);
     struct advised_list advised = {0};
