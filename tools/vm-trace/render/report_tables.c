@@ -10,12 +10,6 @@
 #include "render/report_tables.h"
 #include "render/report_view.h"
 
-struct fxt_string
-view_name(const struct view *view, uint32_t id)
-{
-    return id == STRING_NONE ? text_of("(unknown)") : pool_string(view->report->pool, id);
-}
-
 /* "--since, --thread": the options that choose, of this report. */
 static struct fxt_string
 chosen_by(const struct view *view)
@@ -50,14 +44,6 @@ bool
 view_unseen_shown(uint64_t unseen_ns, uint64_t whole_ns)
 {
     return unseen_ns > 0 && unseen_ns >= whole_ns / 200;
-}
-
-struct fxt_string
-view_title(const struct view *view, struct fxt_string title, uint64_t uncounted, const char *what)
-{
-    char number[NUMBER_TEXT];
-    if (uncounted == 0) return title;
-    return document_text(view->document, "%s (%s more: too many %s)", title.ptr, with_commas(number, uncounted), what);
 }
 
 /* --- exits ------------------------------------------------------------------------------------ */

@@ -1,14 +1,7 @@
 #ifndef REPORT_VIEW_H
 #define REPORT_VIEW_H
 /* report_view.h - shared by the files that make a report's tables. */
-#include "analysis/report_data.h"
-#include "render/document.h"
-
-struct view {
-    struct report *report;
-    struct document *document;
-    uint64_t top; /* rows of a table */
-};
+#include "render/view_table.h"
 
 /* Keys of exits, to group them by. BY_VERSION leaves out exits that are the same in every
  * version, see view_versioned. */
@@ -24,10 +17,6 @@ enum {
     INDEXED_ONLY = 256 /* leaves out exits whose instruction has none */
 };
 
-/* The text of a number of the pool; "(unknown)" for STRING_NONE. */
-struct fxt_string view_name(const struct view *view, uint32_t id);
-/* A title, and how many more have no row, because of too many of `what`; the document keeps it. */
-struct fxt_string view_title(const struct view *view, struct fxt_string title, uint64_t uncounted, const char *what);
 /* All exits, or all fallbacks, grouped by the keys in `by`, those that lost most time, or else the most
  * frequent ones, first. The caller frees the rows with exit_rows_free. sum_out: the sum of all, or
  * NULL. */
