@@ -42,26 +42,27 @@ struct table_column {
     const char *id, *title; /* as in struct column */
     enum column_kind kind;
     enum cell_source source;
-    bool summed; /* the row of the rest has the sum */
     uint16_t offset; /* of the member of a row */
     uint16_t own;    /* SOURCE_OWN: the number; SOURCE_QUANTILE: percent */
-    const char *part, *of;   /* SOURCE_SHARE: ids of columns; of: NULL: the sum of `part` in all rows that count */
-    bool of_whole;           /* SOURCE_SHARE: of the table's `whole` */
-    bool any_name;           /* SOURCE_NAME: STRING_NONE is no cell, not "(unknown)" */
-    bool blank_zero;         /* 0 is no cell, except in the row of the rest */
-    bool unless_empty;       /* not for people if no row that counts has a cell other than 0 */
-    bool helper;             /* never shown: for shares */
-    unsigned only_if;        /* bits of the table's `given` that the column needs; */
-    unsigned people_if;      /* that people need to see it; */
-    unsigned value_if;       /* that its cells need */
+    /* Bits of the table's `given`: */
+    unsigned only_if;   /* that the column needs, */
+    unsigned people_if; /* that people need to see it, */
+    unsigned value_if;  /* that its cells need. */
+    bool summed;       /* the row of the rest has the sum */
+    bool of_whole;     /* SOURCE_SHARE: of the table's `whole` */
+    bool any_name;     /* SOURCE_NAME: STRING_NONE is no cell, not "(unknown)" */
+    bool blank_zero;   /* 0 is no cell, except in the row of the rest */
+    bool unless_empty; /* not for people if no row that counts has a cell other than 0 */
+    bool helper;       /* never shown: for shares */
+    const char *part, *of; /* SOURCE_SHARE: ids of columns; of: NULL: the sum of `part` in all rows that count */
 };
 
 /* Where the cells of a column come from; `type` is without `struct`. Those that are SUMMED are in the row of the rest;
  * so is the share of such a column. */
 #define SOURCE_OF(type, member)                                                                                        \
-    _Generic(((struct type *)0)->member, uint64_t: SOURCE_U64, uint32_t: SOURCE_U32, bool: SOURCE_BOOL,                \
+    _Generic((struct type){0}.member, uint64_t: SOURCE_U64, uint32_t: SOURCE_U32, bool: SOURCE_BOOL,                \
              int64_t: SOURCE_SIGNED, const char *: SOURCE_TEXT, struct fxt_string: SOURCE_STRING)
-#define AT(from, type, member) .source = from, .offset = offsetof(struct type, member)
+#define AT(from, type, member) .source = (from), .offset = offsetof(struct type, member)
 #define MEMBER(type, member) AT(SOURCE_OF(type, member), type, member)
 #define SUMMED(type, member) MEMBER(type, member), .summed = true
 #define NAMED(type, member) AT(SOURCE_NAME, type, member)
