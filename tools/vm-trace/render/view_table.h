@@ -60,7 +60,7 @@ struct table_column {
 /* Where the cells of a column come from; `type` is without `struct`. Those that are SUMMED are in the row of the rest;
  * so is the share of such a column. */
 #define SOURCE_OF(type, member)                                                                                        \
-    _Generic((struct type){0}.member, uint64_t: SOURCE_U64, uint32_t: SOURCE_U32, bool: SOURCE_BOOL,                \
+    _Generic((struct type){}.member, uint64_t: SOURCE_U64, uint32_t: SOURCE_U32, bool: SOURCE_BOOL,                \
              int64_t: SOURCE_SIGNED, const char *: SOURCE_TEXT, struct fxt_string: SOURCE_STRING)
 #define AT(from, type, member) .source = (from), .offset = offsetof(struct type, member)
 #define MEMBER(type, member) AT(SOURCE_OF(type, member), type, member)
