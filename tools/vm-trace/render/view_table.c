@@ -207,6 +207,7 @@ add_cells(const struct making *making, struct cell cells[TABLE_COLUMNS_MAX])
                                                            : making->all.cells[part];
             if (cells[part].present && whole.present) cells[i] = cell_share(cells[part].number, whole.number);
         }
+        if (column->blank_rest && cells[i].number == 0) cells[i].present = false;
         *row++ = cells[i];
     }
 }

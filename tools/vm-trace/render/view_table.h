@@ -51,7 +51,8 @@ struct table_column {
     bool summed;       /* the row of the rest has the sum */
     bool of_whole;     /* SOURCE_SHARE: of the table's `whole` */
     bool any_name;     /* SOURCE_NAME: STRING_NONE is no cell, not "(unknown)" */
-    bool blank_zero;   /* 0 is no cell, except in the row of the rest */
+    bool blank_zero;   /* 0 is no cell, except in the row of the rest; */
+    bool blank_rest;   /* nor there */
     bool unless_empty; /* not for people if no row that counts has a cell other than 0 */
     bool helper;       /* never shown: for shares */
     const char *part, *of; /* SOURCE_SHARE: ids of columns; of: NULL: the sum of `part` in all rows that count */
