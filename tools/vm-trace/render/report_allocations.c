@@ -17,29 +17,6 @@ static const struct grouping groupings[] = {
 };
 enum { GROUPINGS = sizeof groupings / sizeof *groupings };
 
-static int
-compare_names(const struct allocation_row *a, const struct allocation_row *b, const struct pool *pool)
-{
-    int order = fxt_string_compare(pool_string(pool, a->class_name), pool_string(pool, b->class_name));
-    return order != 0 ? order : fxt_string_compare(pool_string(pool, a->frame), pool_string(pool, b->frame));
-}
-
-static int
-compare_allocated(const void *left, const void *right, void *pool)
-{
-    const struct allocation_row *a = left, *b = right;
-    if (a->all.bytes != b->all.bytes) return a->all.bytes > b->all.bytes ? -1 : 1;
-    return compare_names(a, b, pool);
-}
-
-static int
-compare_survivors(const void *left, const void *right, void *pool)
-{
-    const struct allocation_row *a = left, *b = right;
-    if (a->survivors.bytes != b->survivors.bytes) return a->survivors.bytes > b->survivors.bytes ? -1 : 1;
-    return compare_names(a, b, pool);
-}
-
 static struct fxt_string
 name_of(const struct view *view, const struct grouping *grouping, const struct allocation_row *row)
 {
@@ -60,6 +37,11 @@ title_of(const struct view *view, const char *what, const struct grouping *group
 }
 
 enum { ESTIMATED = 1, EXACT = 2 };
+/* For the order of rows. */
+#define NAME_COLUMNS                                                                                                   \
+    {"class_name", NULL, COLUMN_TEXT, NAMED(allocation_row, class_name), .helper = true},                              \
+    {"frame", NULL, COLUMN_TEXT, NAMED(allocation_row, frame), .helper = true}
+
 enum { OBJECTS, MARGIN, SURVIVORS_MARGIN, NAME };
 
 /* What the tables of a grouping are made of. */
@@ -108,7 +90,7 @@ add_allocated(const struct allocation_view *allocations, struct row_table *rows)
         {"margin", "±", COLUMN_SHARE, OWN_SUM(MARGIN), .people_if = ESTIMATED, .value_if = ESTIMATED},
         {"objects", "objects", COLUMN_COUNT, OWN_SUM(OBJECTS)},
         {"samples", "samples", COLUMN_COUNT, SUMMED(allocation_row, all.samples), .people_if = ESTIMATED},
-        {name, name, COLUMN_TEXT, OWN_CELL(NAME)},
+        {name, name, COLUMN_TEXT, OWN_CELL(NAME)}, NAME_COLUMNS,
     };
     const struct allocation_row *sum = &allocations->sum;
     for (uint32_t i = 0; i < rows->count; i++) { /* so that the last row is the sum of what is shown */
@@ -118,14 +100,8 @@ add_allocated(const struct allocation_view *allocations, struct row_table *rows)
     view_table(&(struct table_def){
         .view = allocations->view, .id = allocations->grouping->allocations_id, .rows = rows, COLUMNS_OF(columns),
         .title = title_of(allocations->view, "Allocations", allocations->grouping, sum, &sum->all),
-        .compare = compare_allocated, .cell = allocation_cell, .merge = merge, .context = allocations,
+        .sort = {"bytes", "class_name", "frame"}, .cell = allocation_cell, .merge = merge, .context = allocations,
         .whole = sum->all.bytes, .given = allocations->given});
-}
-
-static bool
-any_survived(const struct table_def *def, const void *row)
-{
-    return ((const struct allocation_row *)row)->survivors.samples > 0;
 }
 
 static void
@@ -145,14 +121,14 @@ add_survivors(const struct allocation_view *allocations, struct row_table *rows)
         {"survived_3_bytes", "3 GCs", COLUMN_COUNT, SUMMED(allocation_row, three_times.bytes)},
         {"survived_3_samples", NULL, COLUMN_COUNT, SUMMED(allocation_row, three_times.samples)},
         {"median_survived", "median", COLUMN_NUMBER, QUANTILE(50, allocation_row, survived)},
-        {name, name, COLUMN_TEXT, OWN_CELL(NAME)},
+        {name, name, COLUMN_TEXT, OWN_CELL(NAME)}, NAME_COLUMNS,
     };
     const struct allocation_row *sum = &allocations->sum;
     view_table(&(struct table_def){
         .view = allocations->view, .id = allocations->grouping->survivors_id, .rows = rows, COLUMNS_OF(columns),
         .title = title_of(allocations->view, "Survivors (alive at the end, or after a garbage collection)",
                           allocations->grouping, sum, &sum->survivors),
-        .compare = compare_survivors, .counts = any_survived, .cell = allocation_cell, .merge = merge,
+        .sort = {"bytes", "class_name", "frame"}, .unless_zero = "samples", .cell = allocation_cell, .merge = merge,
         .context = allocations, .whole = sum->survivors.bytes, .given = allocations->given});
 }
 

@@ -277,15 +277,6 @@ add_pairs(const struct calls_view *calls, struct row_table *pairs, bool callers)
 
 /* --- threads -------------------------------------------------------------------------------------- */
 
-static int
-compare_threads(const void *left, const void *right, void *context)
-{
-    const struct call_thread *a = left, *b = right;
-    (void)context;
-    if (a->recorded_ns != b->recorded_ns) return a->recorded_ns > b->recorded_ns ? -1 : 1;
-    return (a->track > b->track) - (a->track < b->track);
-}
-
 /* Of a thread: the number of its calls, and the method with the most own time. */
 static uint64_t
 calls_of(const struct calls *calls, uint32_t track, const struct call_sum **busiest_out)
@@ -326,13 +317,14 @@ add_threads(const struct calls_view *all)
         {"outside_ns", "outside", COLUMN_DURATION, OWN_SUM(OUTSIDE_NS)},
         {"calls", "calls", COLUMN_COUNT, OWN_CELL(THREAD_CALLS)},
         THREAD_COLUMNS(call_thread, track),
+        {"number", NULL, COLUMN_NUMBER, MEMBER(call_thread, track), .helper = true},
         {"method_own_ns", "own", COLUMN_DURATION, OWN_CELL(BUSIEST_NS)},
         {"method", "busiest method", COLUMN_TEXT, OWN_CELL(BUSIEST)},
     };
     view_table(&(struct table_def){.view = all->view, .id = "calls_by_thread",
                                    .title = text_of("Calls by thread (outside: of recorded calls)"),
                                    .rows = &all->view->report->calls.threads, COLUMNS_OF(columns),
-                                   .compare = compare_threads, .cell = thread_cell, .shown_empty = true});
+                                   .sort = {"recorded_ns", "number"}, .cell = thread_cell, .shown_empty = true});
 }
 
 static int

@@ -1,28 +1,11 @@
 /* report_durations.c - the tables of a report about durations. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "render/report_view.h"
 
-static int
-compare_named(const void *left, const void *right, void *context)
-{
-    const struct named_durations *a = left, *b = right;
-    const struct pool *pool = context;
-    if (a->durations.total_ns != b->durations.total_ns) return a->durations.total_ns > b->durations.total_ns ? -1 : 1;
-    int order = fxt_string_compare(pool_string(pool, a->category), pool_string(pool, b->category));
-    return order != 0 ? order : fxt_string_compare(pool_string(pool, a->name), pool_string(pool, b->name));
-}
-
 enum { OF_SEVERAL_KINDS = 1 };
-
-/* The phases of the compiler have a row for all of them, which has no name in the pool. */
-static struct cell
-phase_name(const struct table_def *def, unsigned own, const void *row)
-{
-    return cell_text(row == def->first ? text_of("(whole)")
-                                       : view_name(def->view, ((const struct named_durations *)row)->name));
-}
 
 /* `whole`: the total that the others are parts of, for a first row; or NULL. */
 static void
@@ -36,25 +19,17 @@ add_table(const struct view *view, const char *id, struct fxt_string title, cons
         {"p95_ns", "95 %", COLUMN_DURATION, QUANTILE(95, named_durations, durations)},
         {"longest_ns", "longest", COLUMN_DURATION, MEMBER(named_durations, durations.longest_ns)},
         {"kind", "category", COLUMN_TEXT, NAMED(named_durations, category), .people_if = OF_SEVERAL_KINDS},
-        {"name", what, COLUMN_TEXT, OWN_CELL(0)},
+        {"name", what, COLUMN_TEXT, NAMED(named_durations, name)},
     };
+    static const char all[] = "(whole)";
     struct named_durations first = {.category = STRING_COMPILE};
-    if (whole != NULL) first.durations = *whole;
+    if (whole != NULL) first.name = pool_intern(view->report->pool, all, strlen(all)), first.durations = *whole;
     view_table(&(struct table_def){.view = view, .id = id, .title = title, .rows = named, COLUMNS_OF(columns),
-                                   .compare = compare_named, .cell = phase_name, .first = whole != NULL ? &first : NULL,
+                                   .sort = {"total_ns", "kind", "name"}, .first = whole != NULL ? &first : NULL,
                                    .given = named == &view->report->durations ? OF_SEVERAL_KINDS : 0});
 }
 
 /* --- compilations ------------------------------------------------------------------------------ */
-
-static int
-compare_iseqs(const void *left, const void *right, void *context)
-{
-    const struct compiled_iseq *a = left, *b = right;
-    const struct pool *pool = context;
-    if (a->total_ns != b->total_ns) return a->total_ns > b->total_ns ? -1 : 1;
-    return fxt_string_compare(pool_string(pool, a->iseq), pool_string(pool, b->iseq));
-}
 
 /* Shows which methods cost compile time and code, such as a template that is compiled anew at
  * each evaluation. */
@@ -73,7 +48,7 @@ add_iseqs(const struct view *view)
     struct compilations *compilations = &view->report->compilations;
     char count[NUMBER_TEXT];
     view_table(&(struct table_def){.view = view, .id = "compiled_iseqs", .rows = &compilations->iseqs,
-                                   COLUMNS_OF(columns), .compare = compare_iseqs, .whole = compilations->whole.total_ns,
+                                   COLUMNS_OF(columns), .sort = {"total_ns", "iseq"}, .whole = compilations->whole.total_ns,
                                    .title = document_text(view->document, "Compilations by ISEQ: %s",
                                                           with_commas(count, compilations->whole.count))});
 }

@@ -12,15 +12,6 @@ name_of(const struct view *view, uint32_t id)
     return id != STRING_NONE ? pool_string(view->report->endpoints->pool, id) : text_of("(unknown)");
 }
 
-static int
-compare(const void *left, const void *right, void *context)
-{
-    const struct endpoint *a = left, *b = right;
-    const struct pool *pool = context;
-    if (a->durations.total_ns != b->durations.total_ns) return a->durations.total_ns > b->durations.total_ns ? -1 : 1;
-    return fxt_string_compare(pool_string(pool, a->name), pool_string(pool, b->name));
-}
-
 /* "Requests and jobs by endpoint: 1,885, which took 12.3 s; 2 had not ended" */
 static struct fxt_string
 title_of(const struct view *view, uint64_t total_ns)
@@ -35,6 +26,7 @@ title_of(const struct view *view, uint64_t total_ns)
     return view_title(view, title, endpoints->uncounted, "of them");
 }
 
+/* Sorts the endpoints for all tables. */
 static void
 add_times(const struct view *view)
 {
@@ -51,7 +43,7 @@ add_times(const struct view *view)
     };
     struct endpoints *endpoints = view->report->endpoints;
     struct table_def def = {.view = view, .id = "endpoints", .rows = &endpoints->rows, COLUMNS_OF(columns),
-                            .pool = endpoints->pool, .shown_empty = true};
+                            .pool = endpoints->pool, .sort = {"total_ns", "endpoint"}, .shown_empty = true};
     def.title = title_of(view, view_table_sum(&def, "total_ns"));
     view_table(&def);
 }
@@ -121,19 +113,6 @@ add_costs(const struct view *view)
 static const enum endpoint_cost gem_costs[] = {ENDPOINT_SAMPLED, ENDPOINT_LOST, ENDPOINT_EXITS, ENDPOINT_ALLOCATED};
 enum { GEM_COSTS = sizeof gem_costs / sizeof gem_costs[0] };
 
-static int
-compare_gems(const void *left, const void *right, void *context)
-{
-    const struct endpoint_gem *a = left, *b = right;
-    (void)context;
-    for (unsigned i = 0; i < GEM_COSTS; i++) {
-        uint64_t a_cost = a->costs[gem_costs[i]], b_cost = b->costs[gem_costs[i]];
-        if (a_cost != b_cost) return a_cost > b_cost ? -1 : 1;
-    }
-    if (a->endpoint != b->endpoint) return a->endpoint < b->endpoint ? -1 : 1;
-    return (a->owner > b->owner) - (a->owner < b->owner);
-}
-
 static struct cell
 endpoint_name(const struct table_def *def, unsigned own, const void *row)
 {
@@ -146,14 +125,17 @@ endpoint_name(const struct table_def *def, unsigned own, const void *row)
 static void
 add_gems(const struct view *view)
 {
-    struct table_column columns[GEM_COSTS + 2] = {
+    struct table_column columns[GEM_COSTS + 4] = {
         [GEM_COSTS] = {"gem", "gem", COLUMN_TEXT, NAMED(endpoint_gem, owner)},
         {"endpoint", "endpoint", COLUMN_TEXT, OWN_CELL(0)},
+        {"row", NULL, COLUMN_NUMBER, MEMBER(endpoint_gem, endpoint), .helper = true},
+        {"owner", NULL, COLUMN_NUMBER, MEMBER(endpoint_gem, owner), .helper = true},
     };
     for (unsigned i = 0; i < GEM_COSTS; i++) columns[i] = cost_column(gem_costs[i], offsetof(struct endpoint_gem, costs));
     view_table(&(struct table_def){.view = view, .id = "endpoint_gems",
                                    .title = text_of("Whose code that was, by gem of the innermost frame"),
-                                   .rows = &view->report->endpoints->gems, COLUMNS_OF(columns), .compare = compare_gems,
+                                   .rows = &view->report->endpoints->gems, COLUMNS_OF(columns),
+                                   .sort = {"sampled_ns", "lost_ns", "exits", "allocated_bytes", "row", "owner"},
                                    .cell = endpoint_name, .given = recorded(view)});
 }
 
@@ -228,7 +210,6 @@ report_endpoint_tables(struct report *report, struct document *document, uint64_
         add_gems(&view);
         gems = document->tables[--document->table_count];
     }
-    row_table_sort(&report->endpoints->rows, compare, (void *)report->endpoints->pool);
     add_times(&view);
     add_costs(&view);
     if (gems != NULL) document_insert(document, gems);

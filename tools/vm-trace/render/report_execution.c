@@ -105,19 +105,6 @@ add_states(const struct view *view)
 
 /* --- by thread ---------------------------------------------------------------------------------- */
 
-/* Threads that lost most come first. */
-static int
-compare_threads(const void *left, const void *right, void *context)
-{
-    const struct execution_thread *a = left, *b = right;
-    (void)context;
-    if (a->ns[EXECUTION_EXITED] != b->ns[EXECUTION_EXITED])
-        return a->ns[EXECUTION_EXITED] > b->ns[EXECUTION_EXITED] ? -1 : 1;
-    uint64_t a_ns = execution_running_ns(a->ns), b_ns = execution_running_ns(b->ns);
-    if (a_ns != b_ns) return a_ns > b_ns ? -1 : 1;
-    return (a->thread > b->thread) - (a->thread < b->thread);
-}
-
 enum { LIFE, NOT_SEEN, RUNNING, INTERPRETED };
 
 static struct cell
@@ -133,7 +120,7 @@ thread_cell(const struct table_def *def, unsigned own, const void *row)
     }
 }
 
-/* Programs get each state; people the interpreter's other times as one. */
+/* Threads that lost most come first. Programs get each state; people the interpreter's other times as one. */
 static void
 add_threads(const struct view *view)
 {
@@ -161,9 +148,10 @@ add_threads(const struct view *view)
         STATE("unseen_ns", UNSEEN),
         {"changes", NULL, COLUMN_COUNT, SUMMED(execution_thread, changes)},
         THREAD_COLUMNS(execution_thread, thread),
+        {"number", NULL, COLUMN_NUMBER, MEMBER(execution_thread, thread), .helper = true},
     };
     struct table_def def = {.view = view, .id = "states_by_thread", .rows = &view->report->execution.threads,
-                            COLUMNS_OF(columns), .compare = compare_threads, .cell = thread_cell, .fewest = 2,
+                            COLUMNS_OF(columns), .sort = {"lost_ns", "running_ns", "number"}, .cell = thread_cell, .fewest = 2,
                             .title = text_of("Where the time went, by thread (lost: by exits; interpreted: otherwise; "
                                              "%: of running)")};
     uint64_t unseen_ns = view_table_sum(&def, "not_seen_ns");
@@ -180,17 +168,6 @@ view_add_execution(const struct view *view)
 }
 
 /* --- hot but interpreted -------------------------------------------------------------------------- */
-
-static int
-compare_iseqs(const void *left, const void *right, void *context)
-{
-    const struct execution_iseq *a = left, *b = right;
-    const struct pool *pool = context;
-    if (a->interpreted_ns != b->interpreted_ns) return a->interpreted_ns > b->interpreted_ns ? -1 : 1;
-    int order = fxt_string_compare(pool_string(pool, a->iseq), pool_string(pool, b->iseq));
-    if (order != 0) return order;
-    return (a->process > b->process) - (a->process < b->process);
-}
 
 static bool
 iseq_counts(const struct table_def *def, const void *row)
@@ -234,10 +211,11 @@ view_add_interpreted(const struct view *view)
         {"code", NULL, COLUMN_TEXT, OWN_CELL(CODE)},
         {"explanation", "why", COLUMN_TEXT, OWN_CELL(EXPLANATION)},
         {"method", "method", COLUMN_TEXT, NAMED(execution_iseq, iseq)},
+        {"process", NULL, COLUMN_NUMBER, MEMBER(execution_iseq, process), .helper = true},
     };
     const uint64_t running_ns = view_running_ns(view);
     struct table_def def = {.view = view, .id = "interpreted", .rows = &view->report->execution.iseqs,
-                            COLUMNS_OF(columns), .compare = compare_iseqs, .counts = iseq_counts, .cell = iseq_cell,
+                            COLUMNS_OF(columns), .sort = {"interpreted_ns", "method", "process"}, .counts = iseq_counts, .cell = iseq_cell,
                             .whole = running_ns, .given = running_ns > 0 ? RAN : 0};
     if (view_table_rows(&def) == 0) return;
     char number[NUMBER_TEXT];

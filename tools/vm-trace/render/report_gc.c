@@ -1,27 +1,6 @@
 /* report_gc.c - the tables of a report about garbage collections. */
 #include "render/report_view.h"
 
-static int
-compare_reasons(const void *left, const void *right, void *context)
-{
-    const struct gc_reason *a = left, *b = right;
-    const struct pool *pool = context;
-    if (a->pauses.total_ns != b->pauses.total_ns) return a->pauses.total_ns > b->pauses.total_ns ? -1 : 1;
-    const uint32_t a_key[] = {a->kind, a->reason, a->major_by}, b_key[] = {b->kind, b->reason, b->major_by};
-    for (unsigned i = 0; i < GC_REASON_KEYS; i++) {
-        int order = fxt_string_compare(pool_string(pool, a_key[i]), pool_string(pool, b_key[i]));
-        if (order != 0) return order;
-    }
-    return 0;
-}
-
-/* Others are of other threads, or of another time. */
-static bool
-reason_counts(const struct table_def *def, const void *row)
-{
-    return ((const struct gc_reason *)row)->pauses.count > 0;
-}
-
 static void
 add_reasons(const struct view *view)
 {
@@ -37,11 +16,12 @@ add_reasons(const struct view *view)
         {"reason", "reason", COLUMN_TEXT, NAMED(gc_reason, reason)},
     };
     struct table_def def = {.view = view, .id = "gc", .rows = &view->report->gc.reasons, COLUMNS_OF(columns),
-                            .compare = compare_reasons, .counts = reason_counts};
+                            .sort = {"total_ns", "kind", "reason", "major_by"},
+                            .unless_zero = "pauses"}; /* others are of other threads, or of another time */
     uint64_t collections[2] = {0}, pauses = view_table_sum(&def, "pauses");
     for (uint32_t i = 0; i < def.rows->count; i++) {
         const struct gc_reason *reason = row_table_at(def.rows, i);
-        if (reason_counts(&def, reason)) collections[reason->kind == STRING_GC_MAJOR] += reason->collections;
+        if (reason->pauses.count > 0) collections[reason->kind == STRING_GC_MAJOR] += reason->collections;
     }
     char minor[NUMBER_TEXT], major[NUMBER_TEXT], all[NUMBER_TEXT], time[NUMBER_TEXT];
     def.title = document_text(view->document, "Garbage collections: %s minor, %s major; %s pause%s, %s in all",
@@ -49,15 +29,6 @@ add_reasons(const struct view *view)
                               with_commas(all, pauses), pauses == 1 ? "" : "s",
                               duration_text(time, view_table_sum(&def, "total_ns")));
     view_table(&def);
-}
-
-static int
-compare_phases(const void *left, const void *right, void *context)
-{
-    const struct gc_phase *a = left, *b = right;
-    const struct pool *pool = context;
-    if (a->durations.total_ns != b->durations.total_ns) return a->durations.total_ns > b->durations.total_ns ? -1 : 1;
-    return fxt_string_compare(pool_string(pool, a->name), pool_string(pool, b->name));
 }
 
 static void
@@ -72,7 +43,7 @@ add_phases(const struct view *view)
         {"name", "phase", COLUMN_TEXT, NAMED(gc_phase, name)},
     };
     view_table(&(struct table_def){.view = view, .id = "gc_phases", .title = text_of("Garbage collections by phase"),
-                                   .rows = &view->report->gc.phases, COLUMNS_OF(columns), .compare = compare_phases});
+                                   .rows = &view->report->gc.phases, COLUMNS_OF(columns), .sort = {"total_ns", "name"}});
 }
 
 void

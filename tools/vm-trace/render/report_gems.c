@@ -70,19 +70,6 @@ add_allocations(struct report *report, struct row_table *rows)
     }
 }
 
-/* By what was recorded: time first. */
-static int
-compare_gems(const void *left, const void *right, void *context)
-{
-    const struct gem_row *a = left, *b = right;
-    const uint64_t a_cost[] = {a->ran_ns, call_own_ns(a->own_ns), a->lost_ns, a->exits, a->bytes, a->fallbacks};
-    const uint64_t b_cost[] = {b->ran_ns, call_own_ns(b->own_ns), b->lost_ns, b->exits, b->bytes, b->fallbacks};
-    for (unsigned i = 0; i < sizeof a_cost / sizeof a_cost[0]; i++) {
-        if (a_cost[i] != b_cost[i]) return a_cost[i] > b_cost[i] ? -1 : 1;
-    }
-    return fxt_string_compare(pool_string(context, a->owner), pool_string(context, b->owner));
-}
-
 static void
 add_table(const struct view *view, struct row_table *rows)
 {
@@ -104,8 +91,9 @@ add_table(const struct view *view, struct row_table *rows)
         {"bytes_share", "share", COLUMN_SHARE, SHARE_OF("bytes"), .unless_empty = true, .people_if = UNTIMED},
         {"gem", "gem", COLUMN_TEXT, NAMED(gem_row, owner)},
     };
-    struct table_def def = {.view = view, .id = "gems", .rows = rows, COLUMNS_OF(columns), .compare = compare_gems,
-                            .shown_empty = true};
+    struct table_def def = {.view = view, .id = "gems", .rows = rows, COLUMNS_OF(columns), .shown_empty = true,
+                            /* by what was recorded: time first */
+                            .sort = {"ran_ns", "own_ns", "lost_ns", "exits", "bytes", "fallbacks", "gem"}};
     bool sampled = view_table_sum(&def, "ran_ns") + view_table_sum(&def, "waited_ns") > 0;
     bool called = view_table_sum(&def, "calls") > 0, lost = view_table_sum(&def, "lost_ns") > 0;
     def.given = (sampled ? SAMPLED : NOT_SAMPLED) | (called ? CALLED : 0) | (sampled || called ? 0 : UNTIMED) |

@@ -251,12 +251,6 @@ process_cell(const struct table_def *def, unsigned own, const void *row)
     }
 }
 
-static bool
-process_counts(const struct table_def *def, const void *row)
-{
-    return ((const struct whole_process *)row)->pieces > 0;
-}
-
 static void
 add_processes(const struct view *view)
 {
@@ -284,7 +278,7 @@ add_processes(const struct view *view)
         wholes[i].process = i, wholes[i].command = commands[i], wholes[i].lost_ns = lost_ns[i];
     struct row_table rows = ROWS_OF(wholes, report->processes.count);
     struct table_def def = {.view = view, .id = "processes", .rows = &rows, COLUMNS_OF(columns),
-                            .counts = process_counts, .cell = process_cell, .given = report_timed(report) ? TIMED : 0,
+                            .unless_zero = "pieces", .cell = process_cell, .given = report_timed(report) ? TIMED : 0,
                             .data = count < 2};
     uint64_t pieces = view_table_sum(&def, "pieces");
     def.title = document_text(view->document, "Processes: %" PRIu32, count);
@@ -355,12 +349,6 @@ add_losses(const struct view *view)
     }
 }
 
-static bool
-suspended(const struct table_def *def, const void *row)
-{
-    return ((const struct report_process *)row)->suspensions > 0;
-}
-
 /* What the stream `threads` left out because of its option `min`. */
 static void
 add_suspensions(const struct view *view)
@@ -371,7 +359,8 @@ add_suspensions(const struct view *view)
         {"without_callers", "without callers", COLUMN_COUNT, SUMMED(report_process, without_callers)},
     };
     struct table_def def = {.view = view, .id = "suspensions", .title = text_of("Suspensions"),
-                            .rows = &view->report->processes, COLUMNS_OF(columns), .counts = suspended, .data = true};
+                            .rows = &view->report->processes, COLUMNS_OF(columns), .unless_zero = "suspensions",
+                            .data = true};
     if (view_table_rows(&def) == 0) return;
     view_table(&def);
     uint64_t suspensions = view_table_sum(&def, "suspensions"), without = view_table_sum(&def, "without_callers");
@@ -383,12 +372,6 @@ add_suspensions(const struct view *view)
                                 with_commas(number, without), with_commas(of, suspensions), plural(suspensions)));
 }
 
-static bool
-calls_replaced(const struct table_def *def, const void *row)
-{
-    return ((const struct report_process *)row)->calls_replaced > 0;
-}
-
 /* Calls that have no slice. */
 static void
 add_replaced_calls(const struct view *view)
@@ -398,8 +381,7 @@ add_replaced_calls(const struct view *view)
         {"calls", "calls", COLUMN_COUNT, SUMMED(report_process, calls_replaced)},
     };
     struct table_def def = {.view = view, .id = "replaced_calls", .title = text_of("Replaced calls"),
-                            .rows = &view->report->processes, COLUMNS_OF(columns), .counts = calls_replaced,
-                            .data = true};
+                            .rows = &view->report->processes, COLUMNS_OF(columns), .unless_zero = "calls", .data = true};
     const uint64_t calls = view_table_sum(&def, "calls");
     if (calls == 0) return;
     view_table(&def);
@@ -606,15 +588,6 @@ report_head(struct report *report, struct document *document)
     add_processes(&view);
 }
 
-static int
-compare_providers(const void *left, const void *right, void *context)
-{
-    const struct report_provider *a = left, *b = right;
-    (void)context;
-    if (a->file != b->file) return a->file < b->file ? -1 : 1;
-    return (a->id > b->id) - (a->id < b->id);
-}
-
 static struct cell
 provider_file(const struct table_def *def, unsigned own, const void *row)
 {
@@ -629,9 +602,10 @@ report_contents(struct report *report, struct document *document, uint64_t top)
         {"id", "id", COLUMN_NUMBER, MEMBER(report_provider, id)},
         {"provider", "provider", COLUMN_TEXT, NAMED(report_provider, name)},
         {"file", "file", COLUMN_TEXT, OWN_CELL(0)},
+        {"file_number", NULL, COLUMN_NUMBER, MEMBER(report_provider, file), .helper = true},
     };
     const struct view view = {report, document, top};
     view_table(&(struct table_def){.view = &view, .id = "providers", .rows = &report->providers, COLUMNS_OF(columns),
                                    .title = document_text(document, "Providers: %" PRIu32, report->providers.count),
-                                   .compare = compare_providers, .cell = provider_file, .shown_empty = true});
+                                   .sort = {"file_number", "id"}, .cell = provider_file, .shown_empty = true});
 }

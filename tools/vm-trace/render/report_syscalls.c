@@ -138,17 +138,6 @@ add_methods(const struct syscalls_view *syscalls)
     row_table_free(&methods);
 }
 
-static int
-compare_callers(const void *left, const void *right, void *context)
-{
-    const struct syscall_caller *a = left, *b = right;
-    const struct pool *pool = context;
-    if (a->total_ns != b->total_ns) return a->total_ns > b->total_ns ? -1 : 1;
-    if (a->calls != b->calls) return a->calls > b->calls ? -1 : 1;
-    int order = pool_compare(pool, a->caller, b->caller);
-    return order != 0 ? order : pool_compare(pool, a->name, b->name);
-}
-
 static struct cell
 caller_cell(const struct table_def *def, unsigned own, const void *row)
 {
@@ -171,11 +160,12 @@ add_pairs(const struct syscalls_view *syscalls)
         {"calls", "calls", COLUMN_COUNT, SUMMED(syscall_caller, calls)},
         {"syscall", "system call", COLUMN_TEXT, NAMED(syscall_caller, name)},
         {"method", "method", COLUMN_TEXT, OWN_CELL(0)},
+        {"caller", NULL, COLUMN_TEXT, NAMED(syscall_caller, caller), .helper = true},
     };
     view_table(&(struct table_def){.view = syscalls->view, .id = "syscalls_by_method",
                                    .title = text_of("System calls by method"),
                                    .rows = &syscalls->view->report->kernel.callers.rows, COLUMNS_OF(columns),
-                                   .compare = compare_callers, .counts = caller_counts, .cell = caller_cell,
+                                   .sort = {"total_ns", "calls", "caller", "syscall"}, .counts = caller_counts, .cell = caller_cell,
                                    .data = !syscalls->all});
 }
 
@@ -219,16 +209,6 @@ add_threads(const struct syscalls_view *syscalls)
 
 /* --- errors ------------------------------------------------------------------------------------------ */
 
-static int
-compare_errors(const void *left, const void *right, void *context)
-{
-    const struct syscall_error *a = left, *b = right;
-    const struct pool *pool = context;
-    if (a->count != b->count) return a->count > b->count ? -1 : 1;
-    int order = pool_compare(pool, a->name, b->name);
-    return order != 0 ? order : pool_compare(pool, a->error, b->error);
-}
-
 static void
 add_errors(const struct syscalls_view *syscalls)
 {
@@ -243,7 +223,7 @@ add_errors(const struct syscalls_view *syscalls)
         document_text(view->document, "Errors of system calls: %s", with_commas(count, syscalls->sum.errors));
     view_table(&(struct table_def){.view = view, .id = "syscall_errors", .title = title,
                                    .rows = &view->report->kernel.syscalls.errors, COLUMNS_OF(columns),
-                                   .compare = compare_errors, .data = !syscalls->all});
+                                   .sort = {"count", "syscall", "errno"}, .data = !syscalls->all});
 }
 
 /* --- all ---------------------------------------------------------------------------------------------- */

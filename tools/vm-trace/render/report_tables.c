@@ -258,14 +258,6 @@ struct outcome {
     uint64_t count;
 };
 
-static int
-compare_outcomes(const void *left, const void *right, void *context)
-{
-    const struct outcome *a = left, *b = right;
-    if (a->count != b->count) return a->count > b->count ? -1 : 1;
-    return (a->number > b->number) - (a->number < b->number);
-}
-
 static struct cell
 outcome_cell(const struct table_def *def, unsigned own, const void *row)
 {
@@ -281,6 +273,7 @@ add_outcomes(const struct view *view)
         {"count", "count", COLUMN_COUNT, MEMBER(outcome, count)},
         {"share", "share", COLUMN_SHARE, SHARE_OF_WHOLE("count")},
         {"outcome", "outcome", COLUMN_TEXT, OWN_CELL(0)},
+        {"number", NULL, COLUMN_NUMBER, MEMBER(outcome, number), .helper = true},
     };
     struct exit_row sum = {0};
     struct row_table rows = view_exits(view, false, BY_CATEGORY, NULL);
@@ -298,22 +291,10 @@ add_outcomes(const struct view *view)
     const struct view whole = {view->report, view->document, EXIT_OUTCOMES};
     view_table(&(struct table_def){.view = &whole, .id = "outcomes", .rows = &listed, COLUMNS_OF(columns),
                                    .title = counted_title(view, "Recompile exits by outcome", &sum),
-                                   .compare = compare_outcomes, .cell = outcome_cell, .whole = sum.count});
+                                   .sort = {"count", "number"}, .cell = outcome_cell, .whole = sum.count});
 }
 
 /* --- threads and processes ------------------------------------------------------------------------- */
-
-static int
-compare_threads(const void *left, const void *right, void *context)
-{
-    const struct report_thread *a = left, *b = right;
-    (void)context;
-    if (a->exits != b->exits) return a->exits > b->exits ? -1 : 1;
-    if (a->events != b->events) return a->events > b->events ? -1 : 1;
-    if (a->process != b->process) return a->process < b->process ? -1 : 1;
-    if (a->tid != b->tid) return a->tid < b->tid ? -1 : 1;
-    return (a->runs > b->runs) - (a->runs < b->runs);
-}
 
 static bool
 thread_shown(const struct table_def *def, const void *row)
@@ -340,9 +321,12 @@ add_threads(const struct view *view)
         {"pid", "pid", COLUMN_NUMBER, PROCESS_PID(report_thread, process)},
         {"tid", "tid", COLUMN_NUMBER, OWN_CELL(0)},
         {"thread", "thread", COLUMN_TEXT, NAMED(report_thread, name)},
+        {"process", NULL, COLUMN_NUMBER, MEMBER(report_thread, process), .helper = true},
+        {"tid_or_0", NULL, COLUMN_NUMBER, MEMBER(report_thread, tid), .helper = true},
+        {"runs", NULL, COLUMN_NUMBER, MEMBER(report_thread, runs), .helper = true},
     };
     struct table_def def = {.view = view, .id = "threads", .rows = &view->report->threads, COLUMNS_OF(columns),
-                            .compare = compare_threads, .counts = thread_shown, .cell = tid_cell, .fewest = 2};
+                            .sort = {"count", "events", "process", "tid_or_0", "runs"}, .counts = thread_shown, .cell = tid_cell, .fewest = 2};
     char number[NUMBER_TEXT];
     def.title = document_text(view->document, "Threads, including those of ractors: %s",
                               with_commas(number, view_table_rows(&def)));

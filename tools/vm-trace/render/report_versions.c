@@ -98,14 +98,6 @@ compare_versions(const void *left, const void *right, void *context)
     return (a->reason > b->reason) - (a->reason < b->reason);
 }
 
-static int
-compare_loops(const void *left, const void *right)
-{
-    const struct loop *a = left, *b = right;
-    if (a->sum.count != b->sum.count) return a->sum.count > b->sum.count ? -1 : 1;
-    return (a->first_row > b->first_row) - (a->first_row < b->first_row);
-}
-
 static struct fxt_string
 versions_text(const struct view *view, const struct row_table *by_version, const struct loop *loop)
 {
@@ -171,7 +163,7 @@ loop_cell(const struct table_def *def, unsigned own, const void *row)
 }
 
 static void
-add_loop_rows(const struct view *view, const struct loop_tables *tables, const struct loop *loops, uint32_t count,
+add_loop_rows(const struct view *view, const struct loop_tables *tables, struct loop *loops, uint32_t count,
               const struct exit_row *all)
 {
     static const struct table_column columns[] = {
@@ -183,9 +175,11 @@ add_loop_rows(const struct view *view, const struct loop_tables *tables, const s
         {"reasons", "reason", COLUMN_TEXT, OWN_CELL(REASONS)},
         {"instruction", "instruction", COLUMN_TEXT, NAMED(loop, sum.insn)},
         {"method", "method", COLUMN_TEXT, NAMED(loop, sum.location)},
+        {"row", NULL, COLUMN_NUMBER, MEMBER(loop, first_row), .helper = true},
     };
     struct row_table rows = ROWS_OF(loops, count);
     struct table_def def = {.view = view, .id = "recompile_loops", .rows = &rows, COLUMNS_OF(columns), .cell = loop_cell,
+                            .sort = {"count", "row"},
                             .context = tables, .whole = all->count};
     char number[NUMBER_TEXT];
     def.title = document_text(view->document, "Exits that go on after recompilation: %s at %" PRIu32 " place%s",
@@ -226,7 +220,6 @@ view_add_loops(const struct view *view)
         }
         count += loop->sum.outcomes[LIMITED] > 0 || loop->versions > 1;
     }
-    qsort(loops, count, sizeof *loops, compare_loops);
     add_loop_rows(view, &tables, loops, count, &all);
     free(loops);
     exit_rows_free(by_version);

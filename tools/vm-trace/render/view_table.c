@@ -121,6 +121,14 @@ sums_add(const struct table_def *def, struct sums *sums, const void *row)
     }
 }
 
+static bool
+counts(const struct table_def *def, const void *row)
+{
+    if (def->unless_zero != NULL)
+        return cell_of(def, &def->columns[column_of(def, def->unless_zero)], row).number > 0;
+    return def->counts == NULL || def->counts(def, row);
+}
+
 static const void *
 row_at(const struct table_def *def, uint32_t number)
 {
@@ -148,7 +156,7 @@ sum_rows(const struct table_def *def)
     struct sums sums = {0};
     for (uint32_t i = 0; i < rows_in(def); i++) {
         const void *row = row_at(def, i);
-        if (def->counts == NULL || def->counts(def, row)) sums_add(def, &sums, row);
+        if (counts(def, row)) sums_add(def, &sums, row);
     }
     clamp(def, sums.cells);
     return sums;
@@ -164,6 +172,51 @@ uint64_t
 view_table_sum(const struct table_def *def, const char *column)
 {
     return sum_rows(def).cells[column_of(def, column)].number;
+}
+
+/* --- order -------------------------------------------------------------------------------------------------- */
+
+struct sorting {
+    const struct table_def *def;
+    const struct table_column *columns[TABLE_SORT_MAX];
+    unsigned count;
+};
+
+static int
+compare_cells(const struct table_def *def, const struct table_column *column, const void *left, const void *right)
+{
+    if (column->source == SOURCE_NAME) { /* unknown names first */
+        const uint32_t *a = (const void *)((const char *)left + column->offset);
+        const uint32_t *b = (const void *)((const char *)right + column->offset);
+        return *a == *b ? 0 : pool_compare(pool_of(def), *a, *b);
+    }
+    struct cell a = cell_of(def, column, left), b = cell_of(def, column, right);
+    if (column->source == SOURCE_SIGNED && a.time_ns < 0) a.number = 0;
+    if (column->source == SOURCE_SIGNED && b.time_ns < 0) b.number = 0;
+    int order = (a.number > b.number) - (a.number < b.number);
+    return column->kind == COLUMN_NUMBER ? order : -order;
+}
+
+static int
+compare_rows(const void *left, const void *right, void *context)
+{
+    const struct sorting *sorting = context;
+    int order = 0;
+    for (unsigned i = 0; i < sorting->count && order == 0; i++)
+        order = compare_cells(sorting->def, sorting->columns[i], left, right);
+    return order;
+}
+
+static void
+sort_rows(const struct table_def *def)
+{
+    struct sorting sorting = {.def = def};
+    for (unsigned i = 0; i < TABLE_SORT_MAX && def->sort[i] != NULL; i++)
+        sorting.columns[sorting.count++] = &def->columns[column_of(def, def->sort[i])];
+    if (sorting.count > 0) row_table_sort(def->rows, compare_rows, &sorting);
+    if (def->compare != NULL)
+        row_table_sort(def->rows, def->compare,
+                       (void *)(def->compare_context != NULL ? def->compare_context : pool_of(def)));
 }
 
 /* --- the table ---------------------------------------------------------------------------------------------- */
@@ -246,9 +299,7 @@ struct table *
 view_table(const struct table_def *def)
 {
     assert(def->column_count <= TABLE_COLUMNS_MAX);
-    if (def->compare != NULL)
-        row_table_sort(def->rows, def->compare,
-                       (void *)(def->compare_context != NULL ? def->compare_context : pool_of(def)));
+    sort_rows(def);
     struct making making = {.def = def, .all = sum_rows(def)};
     struct sums rest = {0};
     uint32_t shown = 0;
@@ -257,7 +308,7 @@ view_table(const struct table_def *def)
     if (def->first != NULL) add_row(&making, def->first, false);
     for (uint32_t i = 0; i < rows_in(def); i++) {
         const void *row = row_at(def, i);
-        if (def->counts != NULL && !def->counts(def, row)) continue;
+        if (!counts(def, row)) continue;
         if (shown < def->view->top) add_row(&making, row, false), shown++;
         else if (def->no_rest) break;
         else if (merged != NULL) def->merge(merged, row);

@@ -83,7 +83,7 @@ struct table_column {
     THREAD_PID_COLUMN(type, member), {"tid", "tid", COLUMN_NUMBER, AT(SOURCE_TID, type, member)},                      \
     THREAD_COLUMN(type, member)
 
-enum { TABLE_COLUMNS_MAX = 48 };
+enum { TABLE_COLUMNS_MAX = 48, TABLE_SORT_MAX = 8 };
 
 /* A table. What is zero is not needed. */
 struct table_def {
@@ -95,9 +95,13 @@ struct table_def {
     struct row_table *rows;
     const uint32_t *order; /* of the rows to use, in this order; else all */
     uint32_t order_count;
-    int (*compare)(const void *, const void *, void *); /* sorts the rows; its context is `compare_context`, or the pool */
+    /* Sorts the rows by the cells of these columns: counts and times from the largest on, other numbers and texts from the
+     * smallest on. Or by a function, whose context is `compare_context`, or the pool. */
+    const char *sort[TABLE_SORT_MAX];
+    int (*compare)(const void *, const void *, void *);
     const void *compare_context;
-    bool (*counts)(const struct table_def *def, const void *row); /* others are left out */
+    const char *unless_zero; /* only rows count in which this column is not 0; */
+    bool (*counts)(const struct table_def *def, const void *row); /* only rows for which it returns true */
     struct cell (*cell)(const struct table_def *def, unsigned own, const void *row);
     void (*merge)(void *rest, const void *row); /* makes the row of the rest from zeros; else cells are added */
     const void *context; /* of these functions */
