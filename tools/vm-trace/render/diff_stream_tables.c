@@ -206,7 +206,7 @@ any_named(const struct stream_row *rows, uint32_t count, unsigned n)
 static void
 add_table(struct diff_streams *streams, enum diff_stream stream, const struct diff *diff, const struct view *view)
 {
-    enum { COUNTED = 1, VALUES = 13 };
+    enum { COUNTED = 1, OTHER_UNIT = 2, VALUES = 13 };
     struct diff_stream_table *from = &streams->tables[stream];
     const struct kind *kind = &kinds[stream];
     if (!from->recorded || from->sums.rows.count == 0) return;
@@ -217,8 +217,10 @@ add_table(struct diff_streams *streams, enum diff_stream stream, const struct di
     const bool wide = differ && kind->counts[0] != NULL; /* people need the space for names */
     struct table_column columns[VALUES + NAMES_MOST] = {
         DIFF_VALUE_COLUMNS(value, delta, wide ? NULL : "delta"),
-        {seconds ? "a_per_run" : "a_per_second", !differ ? NULL : seconds ? "A/run" : "A/s", value, OWN_SUM(BEFORE_TOO)},
-        {seconds ? "b_per_run" : "b_per_second", !differ ? NULL : seconds ? "B/run" : "B/s", value, OWN_SUM(AFTER_TOO)},
+        {seconds ? "a_per_run" : "a_per_second", seconds ? "A/run" : "A/s", value, OWN_SUM(BEFORE_TOO),
+         .people_if = OTHER_UNIT},
+        {seconds ? "b_per_run" : "b_per_second", seconds ? "B/run" : "B/s", value, OWN_SUM(AFTER_TOO),
+         .people_if = OTHER_UNIT},
         DIFF_SPREAD_COLUMNS(spread),
         {"a_count", kind->counts[0], COLUMN_AMOUNT, OWN_SUM(BEFORE_COUNT), .value_if = COUNTED},
         {"b_count", kind->counts[1], COLUMN_AMOUNT, OWN_SUM(AFTER_COUNT), .value_if = COUNTED},
@@ -227,8 +229,9 @@ add_table(struct diff_streams *streams, enum diff_stream stream, const struct di
     struct stream_row *rows = changed_rows(from);
     unsigned count = VALUES;
     for (unsigned n = 0; n < NAMES_MOST && kind->names[n] != NULL; n++)
-        columns[count++] = (struct table_column){
-            kind->names[n], any_named(rows, changed, n) ? title_of(kind->names[n]) : NULL, COLUMN_TEXT, OWN_CELL(NAME + n)};
+        columns[count++] = (struct table_column){kind->names[n],
+                                                 any_named(rows, changed, n) ? title_of(kind->names[n]) : NULL,
+                                                 COLUMN_TEXT, OWN_CELL(NAME + n)};
     char number[NUMBER_TEXT], within[NUMBER_TEXT];
     struct fxt_string title =
         document_text(view->document, "%s, %s: %s changed%s%s%s", kind->title, diff_unit_text(diff->unit),
@@ -239,7 +242,8 @@ add_table(struct diff_streams *streams, enum diff_stream stream, const struct di
     view_table(&(struct table_def){.view = view, .id = kind->id, .title = title, .columns = columns,
                                    .column_count = count, .rows = &shown, .cell = stream_cell, .merge = merge_rows,
                                    .context = &(const struct stream_view){diff, from, kind},
-                                   .given = from->counted ? COUNTED : 0, .shown_empty = true});
+                                   .given = (from->counted ? COUNTED : 0) | (differ ? OTHER_UNIT : 0),
+                                   .shown_empty = true});
     free(rows);
 }
 

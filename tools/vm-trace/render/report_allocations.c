@@ -161,7 +161,8 @@ add_totals(const struct view *view)
     allocation_rows_free(&rows);
     struct row_table sum = ROWS_OF(&allocations.sum, 1);
     view_table(&(struct table_def){.view = view, .id = "allocations", .title = text_of("Allocations"), .rows = &sum,
-                                   COLUMNS_OF(columns), .cell = allocation_cell, .context = &allocations, .data = true});
+                                   COLUMNS_OF(columns), .cell = allocation_cell, .context = &allocations,
+                                   .data = true});
 }
 
 void

@@ -65,7 +65,7 @@ cost_cell(const struct table_def *def, unsigned own, const void *row)
       case PER_EXIT: return cost->exits > 0 ? cell_number(cost->lost_ns / cost->exits) : (struct cell){0};
       case VERDICT: return cell_text(text_of(cost_verdict_names[cost_verdict(cost)]));
       default:
-        return cell_text(pool_string(def->view->report->pool, execution_state_names[cost_largest_other(cost)].argument));
+        return cell_text(view_name(def->view, execution_state_names[cost_largest_other(cost)].argument));
     }
 }
 

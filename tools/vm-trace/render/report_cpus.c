@@ -57,7 +57,8 @@ add_threads(const struct view *view)
         {"thread", "thread", COLUMN_TEXT, OWN_CELL(THREAD)},
     };
     struct cpu_times *cpus = &view->report->kernel.cpus;
-    struct table_def def = {.view = view, .id = "cpu", .rows = &cpus->threads, COLUMNS_OF(columns), .cell = thread_cell};
+    struct table_def def = {.view = view, .id = "cpu", .rows = &cpus->threads, COLUMNS_OF(columns),
+                            .cell = thread_cell};
     cpu_times_sort(cpus, view->report->pool);
     for (uint32_t i = 0; i < cpus->threads.count; i++) {
         if (cpu_times_held_ns(cpus, row_table_at(&cpus->threads, i)) != NULL) def.given = ANY_HELD;

@@ -48,7 +48,8 @@ add_iseqs(const struct view *view)
     struct compilations *compilations = &view->report->compilations;
     char count[NUMBER_TEXT];
     view_table(&(struct table_def){.view = view, .id = "compiled_iseqs", .rows = &compilations->iseqs,
-                                   COLUMNS_OF(columns), .sort = {"total_ns", "iseq"}, .whole = compilations->whole.total_ns,
+                                   COLUMNS_OF(columns), .sort = {"total_ns", "iseq"},
+                                   .whole = compilations->whole.total_ns,
                                    .title = document_text(view->document, "Compilations by ISEQ: %s",
                                                           with_commas(count, compilations->whole.count))});
 }

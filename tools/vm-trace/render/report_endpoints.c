@@ -131,7 +131,8 @@ add_gems(const struct view *view)
         {"row", NULL, COLUMN_NUMBER, MEMBER(endpoint_gem, endpoint), .helper = true},
         {"owner", NULL, COLUMN_NUMBER, MEMBER(endpoint_gem, owner), .helper = true},
     };
-    for (unsigned i = 0; i < GEM_COSTS; i++) columns[i] = cost_column(gem_costs[i], offsetof(struct endpoint_gem, costs));
+    for (unsigned i = 0; i < GEM_COSTS; i++)
+        columns[i] = cost_column(gem_costs[i], offsetof(struct endpoint_gem, costs));
     view_table(&(struct table_def){.view = view, .id = "endpoint_gems",
                                    .title = text_of("Whose code that was, by gem of the innermost frame"),
                                    .rows = &view->report->endpoints->gems, COLUMNS_OF(columns),

@@ -151,7 +151,8 @@ add_threads(const struct view *view)
         {"number", NULL, COLUMN_NUMBER, MEMBER(execution_thread, thread), .helper = true},
     };
     struct table_def def = {.view = view, .id = "states_by_thread", .rows = &view->report->execution.threads,
-                            COLUMNS_OF(columns), .sort = {"lost_ns", "running_ns", "number"}, .cell = thread_cell, .fewest = 2,
+                            COLUMNS_OF(columns), .sort = {"lost_ns", "running_ns", "number"}, .cell = thread_cell,
+                            .fewest = 2,
                             .title = text_of("Where the time went, by thread (lost: by exits; interpreted: otherwise; "
                                              "%: of running)")};
     uint64_t unseen_ns = view_table_sum(&def, "not_seen_ns");
@@ -215,14 +216,15 @@ view_add_interpreted(const struct view *view)
     };
     const uint64_t running_ns = view_running_ns(view);
     struct table_def def = {.view = view, .id = "interpreted", .rows = &view->report->execution.iseqs,
-                            COLUMNS_OF(columns), .sort = {"interpreted_ns", "method", "process"}, .counts = iseq_counts, .cell = iseq_cell,
+                            COLUMNS_OF(columns), .sort = {"interpreted_ns", "method", "process"},
+                            .counts = iseq_counts, .cell = iseq_cell,
                             .whole = running_ns, .given = running_ns > 0 ? RAN : 0};
     if (view_table_rows(&def) == 0) return;
     char number[NUMBER_TEXT];
     uint64_t calls = view_table_sum(&def, "calls");
     def.title = document_text(view->document,
-                              "Hot but interpreted: %s call%s without compiled code (with callees that are interpreted, "
-                              "too; %%: of running)",
+                              "Hot but interpreted: %s call%s without compiled code (with callees that are "
+                              "interpreted, too; %%: of running)",
                               with_commas(number, calls), calls == 1 ? "" : "s");
     view_table(&def);
 }

@@ -43,7 +43,8 @@ add_phases(const struct view *view)
         {"name", "phase", COLUMN_TEXT, NAMED(gc_phase, name)},
     };
     view_table(&(struct table_def){.view = view, .id = "gc_phases", .title = text_of("Garbage collections by phase"),
-                                   .rows = &view->report->gc.phases, COLUMNS_OF(columns), .sort = {"total_ns", "name"}});
+                                   .rows = &view->report->gc.phases, COLUMNS_OF(columns),
+                                   .sort = {"total_ns", "name"}});
 }
 
 void

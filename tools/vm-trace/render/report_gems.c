@@ -85,7 +85,8 @@ add_table(const struct view *view, struct row_table *rows)
         {"lost_ns", "lost", COLUMN_DURATION, SUMMED(gem_row, lost_ns), .unless_empty = true},
         {"lost_share", "of lost", COLUMN_SHARE, SHARE_OF("lost_ns"), .unless_empty = true, .people_if = UNTIMED},
         {"exits", "exits", COLUMN_COUNT, SUMMED(gem_row, exits), .unless_empty = true},
-        {"exits_share", "share", COLUMN_SHARE, SHARE_OF("exits"), .unless_empty = true, .people_if = UNTIMED | NOT_LOST},
+        {"exits_share", "share", COLUMN_SHARE, SHARE_OF("exits"), .unless_empty = true,
+         .people_if = UNTIMED | NOT_LOST},
         {"fallbacks", "fallbacks", COLUMN_COUNT, SUMMED(gem_row, fallbacks), .unless_empty = true},
         {"bytes", "bytes allocated", COLUMN_COUNT, SUMMED(gem_row, bytes), .unless_empty = true},
         {"bytes_share", "share", COLUMN_SHARE, SHARE_OF("bytes"), .unless_empty = true, .people_if = UNTIMED},
@@ -113,6 +114,7 @@ report_gem_tables(struct report *report, struct document *document, uint64_t top
     add_calls(report, &rows);
     add_allocations(report, &rows);
     add_table(&(const struct view){report, document, top}, &rows);
-    if (rows.count == 0) document_line(document, "gems", text_of("the trace has no exits, calls, samples or allocations"));
+    if (rows.count == 0)
+        document_line(document, "gems", text_of("the trace has no exits, calls, samples or allocations"));
     row_table_free(&rows);
 }

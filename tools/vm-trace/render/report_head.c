@@ -368,7 +368,8 @@ add_suspensions(const struct view *view)
     char number[NUMBER_TEXT], of[NUMBER_TEXT];
     document_line(view->document, "no callers",
                   document_text(view->document,
-                                "%s of %s suspension%s of threads: shorter than min (threads:min=0ns records all callers)",
+                                "%s of %s suspension%s of threads: shorter than min "
+                                "(threads:min=0ns records all callers)",
                                 with_commas(number, without), with_commas(of, suspensions), plural(suspensions)));
 }
 
@@ -381,7 +382,8 @@ add_replaced_calls(const struct view *view)
         {"calls", "calls", COLUMN_COUNT, SUMMED(report_process, calls_replaced)},
     };
     struct table_def def = {.view = view, .id = "replaced_calls", .title = text_of("Replaced calls"),
-                            .rows = &view->report->processes, COLUMNS_OF(columns), .unless_zero = "calls", .data = true};
+                            .rows = &view->report->processes, COLUMNS_OF(columns), .unless_zero = "calls",
+                            .data = true};
     const uint64_t calls = view_table_sum(&def, "calls");
     if (calls == 0) return;
     view_table(&def);

@@ -58,7 +58,8 @@ add_threads(const struct view *view)
     const struct time_samples *samples = &view->report->samples.all;
     struct table_def def = {.view = view, .id = "samples_by_thread", .rows = &view->report->samples.threads,
                             COLUMNS_OF(columns), .compare = by_time, .cell = thread_cell, .shown_empty = true};
-    uint64_t sampled_ns = view_table_sum(&def, "time_ns"), unseen_ns = view_table_sum(&def, "not_sampled_ns"), records = 0;
+    uint64_t sampled_ns = view_table_sum(&def, "time_ns"), unseen_ns = view_table_sum(&def, "not_sampled_ns");
+    uint64_t records = 0;
     for (uint32_t i = 0; i < def.rows->count; i++)
         records += ((const struct sample_thread *)row_table_at(def.rows, i))->times.records;
     if (view_unseen_shown(unseen_ns, sampled_ns + unseen_ns)) def.given = UNSEEN;

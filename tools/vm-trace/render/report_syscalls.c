@@ -165,7 +165,8 @@ add_pairs(const struct syscalls_view *syscalls)
     view_table(&(struct table_def){.view = syscalls->view, .id = "syscalls_by_method",
                                    .title = text_of("System calls by method"),
                                    .rows = &syscalls->view->report->kernel.callers.rows, COLUMNS_OF(columns),
-                                   .sort = {"total_ns", "calls", "caller", "syscall"}, .counts = caller_counts, .cell = caller_cell,
+                                   .sort = {"total_ns", "calls", "caller", "syscall"}, .counts = caller_counts,
+                                   .cell = caller_cell,
                                    .data = !syscalls->all});
 }
 

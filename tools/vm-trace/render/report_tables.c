@@ -326,7 +326,8 @@ add_threads(const struct view *view)
         {"runs", NULL, COLUMN_NUMBER, MEMBER(report_thread, runs), .helper = true},
     };
     struct table_def def = {.view = view, .id = "threads", .rows = &view->report->threads, COLUMNS_OF(columns),
-                            .sort = {"count", "events", "process", "tid_or_0", "runs"}, .counts = thread_shown, .cell = tid_cell, .fewest = 2};
+                            .sort = {"count", "events", "process", "tid_or_0", "runs"}, .counts = thread_shown,
+                            .cell = tid_cell, .fewest = 2};
     char number[NUMBER_TEXT];
     def.title = document_text(view->document, "Threads, including those of ractors: %s",
                               with_commas(number, view_table_rows(&def)));

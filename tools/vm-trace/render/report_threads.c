@@ -108,8 +108,8 @@ add_states(const struct view *view)
         THREAD(thread_times, row),
     };
     struct table_def def = {.view = view, .id = "thread_states", .rows = &view->report->states.threads,
-                            COLUMNS_OF(columns), .compare = compare_waiting, .compare_context = view, .counts = selected,
-                            .cell = state_cell, .given = given(view)};
+                            COLUMNS_OF(columns), .compare = compare_waiting, .compare_context = view,
+                            .counts = selected, .cell = state_cell, .given = given(view)};
     uint64_t not_seen_ns = view_table_sum(&def, "not_seen_ns"), all_ns = view_table_sum(&def, "life_ns") + not_seen_ns;
     if (view_unseen_shown(not_seen_ns, all_ns)) def.given |= HAS_UNSEEN;
     char number[NUMBER_TEXT];

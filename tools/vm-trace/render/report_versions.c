@@ -178,8 +178,8 @@ add_loop_rows(const struct view *view, const struct loop_tables *tables, struct 
         {"row", NULL, COLUMN_NUMBER, MEMBER(loop, first_row), .helper = true},
     };
     struct row_table rows = ROWS_OF(loops, count);
-    struct table_def def = {.view = view, .id = "recompile_loops", .rows = &rows, COLUMNS_OF(columns), .cell = loop_cell,
-                            .sort = {"count", "row"},
+    struct table_def def = {.view = view, .id = "recompile_loops", .rows = &rows, COLUMNS_OF(columns),
+                            .cell = loop_cell, .sort = {"count", "row"},
                             .context = tables, .whole = all->count};
     char number[NUMBER_TEXT];
     def.title = document_text(view->document, "Exits that go on after recompilation: %s at %" PRIu32 " place%s",

@@ -37,8 +37,8 @@ uint64_t view_running_ns(const struct view *view);
 bool view_versioned(const struct view *view, const struct exit_row *exit_row);
 
 /* In thread_pools.c: adds a table of threads, for people with one row for all threads of a process whose names differ
- * only in digits ("puma srv tp 001"), unless the report is to have each, or there are more than 2,000 threads. by: id of
- * the column that it is sorted by.
+ * only in digits ("puma srv tp 001"), unless the report is to have each, or there are more than 2,000 threads. by: id
+ * of the column that it is sorted by.
  * share_of: id of what the shares of a row are of; NULL: of the sum of all rows. `add` adds one table. */
 void view_thread_pools(const struct view *view, void (*add)(const struct view *view), const char *by,
                        const char *share_of);

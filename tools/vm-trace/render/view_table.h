@@ -1,15 +1,15 @@
 #ifndef VIEW_TABLE_H
 #define VIEW_TABLE_H
-/* view_table.h - makes tables of a document from rows: the first `top` rows that count, and the sum of the others as the
- * last row. A table is data: its columns say where their cells come from.
+/* view_table.h - makes tables of a document from rows: the first `top` rows that count, and the sum of the others as
+ * the last row. A table is data: its columns say where their cells come from.
  *
  *      static const struct table_column columns[] = {
  *          {"count", "count", COLUMN_COUNT, SUMMED(report_loss, events)},
  *          {"share", "share", COLUMN_SHARE, SHARE_OF("count")},
  *          {"reason", "reason", COLUMN_TEXT, NAMED(report_loss, reason)},
  *      };
- *      view_table(&(struct table_def){.view = view, .id = "losses", .title = text_of("Losses"), .rows = &report->losses,
- *                                     COLUMNS_OF(columns)});
+ *      view_table(&(struct table_def){.view = view, .id = "losses", .title = text_of("Losses"),
+ *                                     .rows = &report->losses, COLUMNS_OF(columns), .sort = {"count", "reason"}});
  */
 #include <stddef.h>
 
@@ -33,7 +33,8 @@ enum cell_source {
     SOURCE_STRING, /* struct fxt_string; empty: none */
     SOURCE_TIME,   /* ns; the cell is relative to the start of the trace */
     SOURCE_QUANTILE,
-    SOURCE_PID, SOURCE_TID, SOURCE_OWN_TID, SOURCE_THREAD, /* of the number of a thread; own: unless it shares another's */
+    SOURCE_PID, SOURCE_TID, SOURCE_THREAD, /* of the number of a thread */
+    SOURCE_OWN_TID, /* likewise, unless it shares native threads */
     SOURCE_PROCESS_PID, /* of the number of a process */
     SOURCE_SHARE,
 };
@@ -95,8 +96,8 @@ struct table_def {
     struct row_table *rows;
     const uint32_t *order; /* of the rows to use, in this order; else all */
     uint32_t order_count;
-    /* Sorts the rows by the cells of these columns: counts and times from the largest on, other numbers and texts from the
-     * smallest on. Or by a function, whose context is `compare_context`, or the pool. */
+    /* Sorts the rows by the cells of these columns: counts and times from the largest on, other numbers and texts from
+     * the smallest on. Or by a function, whose context is `compare_context`, or the pool. */
     const char *sort[TABLE_SORT_MAX];
     int (*compare)(const void *, const void *, void *);
     const void *compare_context;
