@@ -105,30 +105,42 @@ add_lines(const struct view *view, const struct report_live *live)
 
 /* --- what to change first -------------------------------------------------------------------------------- */
 
+static struct cell
+cause_cell(const struct table_def *def, unsigned own, const void *row)
+{
+    const struct finding *finding = row;
+    (void)own;
+    return cell_text(document_text(def->view->document, "%s %s", finding->what.ptr, finding->place.ptr));
+}
+
 /* Causes whose cost is known; numbers of exits are in a table of their own. */
+static bool
+cause_found(const struct table_def *def, const void *row)
+{
+    const struct report_live *live = def->context;
+    const struct finding *finding = row;
+    return finding->whole_ns > 0 && (live->search[0] == '\0' || strcasestr(finding->place.ptr, live->search) != NULL);
+}
+
 static void
 add_causes(const struct view *view, const struct report_live *live)
 {
-    static const struct column columns[] = {
-        {"least_share", "at least", COLUMN_SHARE},
-        {"most_share", "at most", COLUMN_SHARE},
-        {"cause", "cause", COLUMN_TEXT},
+    static const struct table_column columns[] = {
+        {"least_ns", NULL, COLUMN_DURATION, MEMBER(finding, least_ns), .helper = true},
+        {"most_ns", NULL, COLUMN_DURATION, MEMBER(finding, most_ns), .helper = true},
+        {"whole_ns", NULL, COLUMN_DURATION, MEMBER(finding, whole_ns), .helper = true},
+        {"least_share", "at least", COLUMN_SHARE, SHARE_IN_ROW("least_ns", "whole_ns")},
+        {"most_share", "at most", COLUMN_SHARE, SHARE_IN_ROW("most_ns", "whole_ns")},
+        {"cause", "cause", COLUMN_TEXT, OWN_CELL(0)},
     };
-    struct findings findings = findings_of(view);
+    const struct view few = {view->report, view->document, live->causes};
+    struct findings findings = findings_of(&few);
     bool of_main = findings.where.of_main; /* what gains are a part of: the time of these threads */
     const char *title = of_main ? "What to change first (of main threads)" : "What to change first (of all threads)";
-    struct table *table = document_table(view->document, "live_causes", text_of(title), COLUMNS(columns));
-    table->one_line = true;
-    for (unsigned i = 0; i < findings.count && table->row_count < live->causes; i++) {
-        const struct finding *finding = &findings.list[i];
-        bool shown = live->search[0] == '\0' || strcasestr(finding->place.ptr, live->search) != NULL;
-        if (!shown || finding->whole_ns == 0) continue;
-        struct cell *cells = table_row(table);
-        cells[0] = cell_share(finding->least_ns, finding->whole_ns);
-        cells[1] = cell_share(finding->most_ns, finding->whole_ns);
-        cells[2] = cell_text(document_text(view->document, "%s %s", finding->what.ptr, finding->place.ptr));
-    }
-    table->data = table->row_count == 0;
+    struct row_table rows = ROWS_OF(findings.list, findings.count);
+    view_table(&(struct table_def){.view = &few, .id = "live_causes", .title = text_of(title), .rows = &rows,
+                                   COLUMNS_OF(columns), .counts = cause_found, .cell = cause_cell, .context = live,
+                                   .no_rest = true})->one_line = true;
 }
 
 /* --- exits ----------------------------------------------------------------------------------------------- */

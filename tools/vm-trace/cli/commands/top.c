@@ -303,10 +303,10 @@ const struct command command_top = {
     .arguments = "PID | FOLDER | FILE",
     .needs = "a process id, a folder or a file",
     .help =
-        "Shows, again and again, what a program did in the last seconds: what to change first, as in\n"
-        "vm-trace report; exits per second by reason and place, and the time that they lost; what\n"
-        "threads ran, waited for or were blocked in; garbage collections, compilations; and, with 30\n"
-        "lines or more, the methods that ran, by samples.\n"
+        "Shows, again and again, what a program did in the last seconds: what to change first, as\n"
+        "in vm-trace report; exits per second by reason and place, and the time that they lost;\n"
+        "what threads ran, waited for or were blocked in; garbage collections, compilations; and,\n"
+        "with 30 lines or more, the methods that ran, by samples.\n"
         "\n"
         "PID is a traced program: one that writes a trace, or records into memory. One that does\n"
         "neither records into 16 MiB of memory meanwhile; for that, and for memory, it\n"
