@@ -90,10 +90,13 @@ void
 document_partial(struct document *document, const struct fxt_parts *parts)
 {
     static const struct column columns[] = {
-        {"file", "file", COLUMN_TEXT},         {"partial", "what was read", COLUMN_TEXT},
-        {"stopped", "stopped", COLUMN_NUMBER}, {"read_bytes", "bytes read", COLUMN_COUNT},
-        {"file_bytes", "of", COLUMN_COUNT},    {"read_ns", "up to", COLUMN_TIME},
-        {"faults", "faults", COLUMN_COUNT},
+        [PARTIAL_FILE] = {"file", "file", COLUMN_TEXT},
+        [PARTIAL_WHAT] = {"partial", "what was read", COLUMN_TEXT},
+        [PARTIAL_STOPPED] = {"stopped", "stopped", COLUMN_NUMBER},
+        [PARTIAL_BYTES] = {"read_bytes", "bytes read", COLUMN_COUNT},
+        [PARTIAL_OF] = {"file_bytes", "of", COLUMN_COUNT},
+        [PARTIAL_UP_TO] = {"read_ns", "up to", COLUMN_TIME},
+        [PARTIAL_FAULTS] = {"faults", "faults", COLUMN_COUNT},
     };
     if (parts->count == 0) return;
     struct table *table = document_table(document, "partial", text_of("Read in part"), COLUMNS(columns));
@@ -102,13 +105,13 @@ document_partial(struct document *document, const struct fxt_parts *parts)
     for (uint32_t i = 0; i < parts->count; i++) {
         const struct fxt_part *part = &parts->list[i];
         struct cell *row = table_row(table);
-        row[0] = cell_text(text_of(strcmp(part->path, "-") == 0 ? "standard input" : part->path));
-        row[1] = cell_text(text_of(part->text));
-        row[2] = cell_number(part->stopped);
-        row[3] = cell_number(part->read_bytes);
-        if (part->file_bytes != INPUT_SIZE_UNKNOWN) row[4] = cell_number(part->file_bytes);
-        row[5] = cell_time(part->ns);
-        row[6] = cell_number(part->damaged);
+        row[PARTIAL_FILE] = cell_text(text_of(strcmp(part->path, "-") == 0 ? "standard input" : part->path));
+        row[PARTIAL_WHAT] = cell_text(text_of(part->text));
+        row[PARTIAL_STOPPED] = cell_number(part->stopped);
+        row[PARTIAL_BYTES] = cell_number(part->read_bytes);
+        if (part->file_bytes != INPUT_SIZE_UNKNOWN) row[PARTIAL_OF] = cell_number(part->file_bytes);
+        row[PARTIAL_UP_TO] = cell_time(part->ns);
+        row[PARTIAL_FAULTS] = cell_number(part->damaged);
     }
 }
 
@@ -228,7 +231,7 @@ document_print(FILE *out, struct document *document, enum document_format format
         show_to_people(document->tables[i]);
     }
     bool found = one.table_count > partial;
-    const char *note = document->partial == NULL ? NULL : document->partial->cells[1].text.ptr;
+    const char *note = document->partial == NULL ? NULL : document->partial->cells[PARTIAL_WHAT].text.ptr;
     if (!found) no_such_table(document, table_id);
     else if (format != FORMAT_CSV) print_as(out, &one, format);
     for (uint32_t i = 0; format == FORMAT_CSV && i < one.table_count; i++) {
