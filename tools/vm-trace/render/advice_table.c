@@ -135,7 +135,7 @@ struct advised_list {
     uint32_t count, capacity;
 };
 
-enum { PLACE = 3 };
+enum { OF_REASON, IS, COUNT, PLACE, MEANS, CAUSES, HELPS, IS_TESTED, LASTING, ADVISED_CELLS };
 
 static void
 count_reason(struct row_table *occurring, enum advice_kind kind, uint32_t reason, uint64_t count)
@@ -223,15 +223,15 @@ fill_advised(const struct report *report, struct document *document, struct row_
         struct fxt_string insn = insn_without_index(pool_string(report->pool, place->insn), &index);
         lasting = advice_lasting(pool_string(report->pool, advised->reason).ptr, insn);
     }
-    cells[0] = advice != NULL ? names_cell(document, advice, advised->names)
-                              : cell_text(pool_string(report->pool, advised->reason));
-    cells[1] = text_cell(advice_kind_name(advised->kind));
-    cells[2] = cell_number(advised->count);
-    cells[4] = text_cell(advice != NULL ? advice->meaning : "This version of vm-trace does not know the reason.");
-    cells[5] = text_cell(lasting != NULL ? lasting->cause : advice != NULL ? advice->cause : NULL);
-    cells[6] = text_cell(lasting != NULL ? lasting->help : advice != NULL ? advice->help : NULL);
-    if (lasting == NULL && advice != NULL) cells[7] = tested_cell(document, advice);
-    cells[8] = cell_number(lasting != NULL);
+    cells[OF_REASON] = advice != NULL ? names_cell(document, advice, advised->names)
+                                      : cell_text(pool_string(report->pool, advised->reason));
+    cells[IS] = text_cell(advice_kind_name(advised->kind));
+    cells[COUNT] = cell_number(advised->count);
+    cells[MEANS] = text_cell(advice != NULL ? advice->meaning : "This version of vm-trace does not know the reason.");
+    cells[CAUSES] = text_cell(lasting != NULL ? lasting->cause : advice != NULL ? advice->cause : NULL);
+    cells[HELPS] = text_cell(lasting != NULL ? lasting->help : advice != NULL ? advice->help : NULL);
+    if (lasting == NULL && advice != NULL) cells[IS_TESTED] = tested_cell(document, advice);
+    cells[LASTING] = cell_number(lasting != NULL);
 }
 
 /* Moves the last table to the place after the exits by reason. */
@@ -261,10 +261,12 @@ chosen_p(const struct advised *advised, const uint32_t *chosen)
 struct table *
 advice_table_report(const struct report *report, struct document *document, uint64_t top, const uint32_t *chosen)
 {
-    static const struct column columns[] = {
-        {"reason", "reason", COLUMN_TEXT}, {"kind", "is", COLUMN_TEXT},       {"count", "count", COLUMN_COUNT},
-        {"place", "mostly at", COLUMN_TEXT}, {"meaning", "means", COLUMN_TEXT}, {"cause", "causes", COLUMN_TEXT},
-        {"help", "helps", COLUMN_TEXT},    {"tested", "tested", COLUMN_TEXT}, {"lasting", NULL, COLUMN_NUMBER},
+    static const struct column columns[ADVISED_CELLS] = {
+        [OF_REASON] = {"reason", "reason", COLUMN_TEXT}, [IS] = {"kind", "is", COLUMN_TEXT},
+        [COUNT] = {"count", "count", COLUMN_COUNT},      [PLACE] = {"place", "mostly at", COLUMN_TEXT},
+        [MEANS] = {"meaning", "means", COLUMN_TEXT},     [CAUSES] = {"cause", "causes", COLUMN_TEXT},
+        [HELPS] = {"help", "helps", COLUMN_TEXT},        [IS_TESTED] = {"tested", "tested", COLUMN_TEXT},
+        [LASTING] = {"lasting", NULL, COLUMN_NUMBER},
     };
     struct row_table places = lasting_exits_of(report);
     struct advised_list advised = {0};

@@ -136,7 +136,7 @@ name_cell(const struct stream_view *context, unsigned n, const struct diff_row *
 {
     const uint32_t names[NAMES_MOST] = {row->reason, row->method, row->insn};
     if (names[n] != STRING_NONE) return cell_text(pool_string(context->diff->report->pool, names[n]));
-    if (n > 0 && strcmp(context->kind->names[n], "reason") != 0) return (struct cell){0};
+    if (n > 0 && n < NAMES_MOST && strcmp(context->kind->names[n], "reason") != 0) return (struct cell){0};
     bool thread = context->kind == &kinds[DIFF_STATES] || context->kind == &kinds[DIFF_CPUS];
     return cell_text(text_of(thread ? "(unnamed)" : "(unknown)"));
 }
@@ -153,9 +153,9 @@ stream_cell(const struct table_def *def, unsigned own, const void *from)
       case BEFORE_COUNT:
       case AFTER_COUNT:
         return row->counted ? cell_amount(row->count.counts[own - BEFORE_COUNT].value) : (struct cell){0};
-      case NAME:
-      case NAME + 1:
-      case NAME + 2: return name_cell(context, own - NAME, &row->row);
+      case NAME: return name_cell(context, 0, &row->row);
+      case NAME + 1: return name_cell(context, 1, &row->row);
+      case NAME + 2: return name_cell(context, 2, &row->row);
       default: return diff_row_cell(&row->row, own, values, context->from->all.counts[0].value);
     }
 }

@@ -50,33 +50,6 @@ version_list_text(const struct view *view, const struct version_list *list)
 
 /* --- exits that go on ---------------------------------------------------------------------------- */
 
-/* Reasons of ZJIT that do not depend on profiles: the program throws, or there is no code for
- * the instruction. */
-static bool
-same_in_all_versions(struct fxt_string reason)
-{
-    static const char *const reasons[] = {"Throw",         "ExceptionHandler", "Interrupt",
-                                          "StackOverflow", "SendWhileTracing", "DirectiveInduced",
-                                          "CompileError"};
-    static const char *const prefixes[] = {"Unhandled", "Unknown"};
-    size_t len = strcspn(reason.ptr, "(");
-    for (unsigned i = 0; i < sizeof reasons / sizeof reasons[0]; i++) {
-        if (strlen(reasons[i]) == len && memcmp(reason.ptr, reasons[i], len) == 0) return true;
-    }
-    for (unsigned i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
-        if (strncmp(reason.ptr, prefixes[i], strlen(prefixes[i])) == 0) return true;
-    }
-    return false;
-}
-
-bool
-view_versioned(const struct view *view, const struct exit_row *exit_row)
-{
-    if (report_process(view->report, exit_row->process)->code.block_versions) return false;
-    return exit_row->category == STRING_RECOMPILE_EXIT ||
-           !same_in_all_versions(pool_string(view->report->pool, exit_row->reason));
-}
-
 /* An instruction of a method's line, and the exits of its compiled versions. */
 struct loop {
     struct exit_row sum;

@@ -21,9 +21,13 @@ enum {
  * frequent ones, first. The caller frees the rows with exit_rows_free. sum_out: the sum of all, or
  * NULL. */
 struct row_table view_exits(const struct view *view, bool fallbacks, unsigned by, struct exit_row *sum_out);
+/* "opt_plus" of "opt_plus@12"; numbers of the pool. */
+uint32_t view_opcode(struct pool *pool, uint32_t insn);
 /* The rate of a row for a cell, kept by the document; NULL if the trace has no event of it. */
 const float *view_rate(const struct view *view, const struct exit_row *exit_row);
 
+/* "--since, --thread": the options that choose, of this report. */
+struct fxt_string view_chosen_by(const struct view *view);
 /* Why a selection of tables has nothing, which the command asked for: not recorded, or left out by options. */
 struct fxt_string view_nothing(const struct view *view, enum report_stream stream);
 
