@@ -71,7 +71,7 @@ static bool
 sample_word_p(struct fxt_string text)
 {
     static const char *const words[] = {"ruby.exits", "ruby.samples", "lost time", "wall time", "CPU time", "no_cpu",
-                                        "fiber"};
+                                        "without_gvl", "fiber"};
     bool found = known_p(text);
     for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++) found |= fxt_string_is(text, words[i]);
     return found;

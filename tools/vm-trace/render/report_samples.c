@@ -141,6 +141,7 @@ add_places(const struct view *view, struct row_table *rows, const struct place_t
     struct report *report = view->report;
     bool waits = places->waits;
     uint64_t whole = sample_threads_ns(&report->samples.threads, waits), period_ns = report->samples.all.period_ns;
+    uint64_t sampled = whole + sample_threads_ns(&report->samples.threads, !waits);
     if (whole == 0) return;
     struct column columns[METHOD_CELLS] = {
         [M_OWN] = {"own_ns", "own", COLUMN_DURATION},
@@ -175,7 +176,7 @@ add_places(const struct view *view, struct row_table *rows, const struct place_t
         uint64_t own_ns = sample_times_ns(&row->own, waits);
         put_own(cells, &row->own, waits, whole);
         /* A wait has one sample for many periods, which says how long it was. */
-        if (period_ns > 0 && !waits) cells[M_ERROR] = cell_number((uint64_t)sample_error_ns(own_ns, whole, period_ns));
+        if (period_ns > 0 && !waits) cells[M_ERROR] = cell_number((uint64_t)sample_error_ns(own_ns, sampled, period_ns));
         cells[M_TOTAL] = cell_number(row->total_ns[waits]);
         cells[M_METHOD] = cell_text(view_name(view, row->text));
     }
