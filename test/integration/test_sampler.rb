@@ -224,8 +224,29 @@ class TestSampler < Integration::Test
     used = 1000 * result.out.to_f
     squeezed, others = samples(result.trace).partition { |one| one.in?("Object#squeeze") }
     assert_operator ms(squeezed), :>, 0.7 * used
-    assert_operator ms(squeezed.select { |one| one.state == "blocked" }), :>, 0.6 * used
+    assert_operator ms(squeezed.select { |one| one.state == "without_gvl" }), :>, 0.6 * used
     assert_operator ms(others.select { |one| one.in?("Kernel#sleep") }), :<, 0.3 * used
+  end
+
+  # The same by wall-clock time: it is no wait. CPU time tells how much of it had a CPU.
+  def test_c_that_computes_without_the_gvl_is_not_blocked
+    script = <<~'RUBY'
+      require "zlib"
+      def cpu = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID)
+      DATA_OF_IT = Random.new(1).bytes(3_000_000)
+      def squeeze = Zlib.deflate(DATA_OF_IT, 9)
+      from = cpu
+      3.times { squeeze }
+      used = cpu - from
+      sleep 0.3
+      puts used
+    RUBY
+    result = sample(script, "samples:1ms,threads")
+    found, used = samples(result.trace), 1000 * result.out.to_f
+    squeezed = found.select { |one| one.in?("Object#squeeze") && one.state == "without_gvl" }
+    assert_in_delta used, ms(squeezed), 0.1 * used + blur(result.trace, times: 3)
+    slept = found.select { |one| one.frames.last == "Kernel#sleep" && one.tid == result.pid }
+    assert_operator ms(slept.select { |one| one.state == "blocked" }), :>, 0.95 * ms(slept)
   end
 
   # Applications have hundreds of frames. Each of 1,900 methods is in all stacks of what it calls.
