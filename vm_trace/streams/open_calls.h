@@ -81,8 +81,8 @@ struct vm_trace_ractor_calls {
     struct vm_trace_string **texts; /* these references: where they are many, those in use stay */
     size_t text_count, text_capacity;
     size_t texts_kept;           /* of these, when that was looked at last */
-    struct rb_execution_context_struct *switched_to; /* a fiber that is not known yet was resumed, and when; only compared */
-    uint64_t switched_ns;
+    struct rb_execution_context_struct *switched_to; /* a fiber that is not known yet was resumed; only compared */
+    uint64_t switched_ns;        /* when */
     struct vm_trace_call_name names[CALL_NAMES + 1]; /* the last one: that of the time in which a fiber does not run */
 };
 

@@ -446,10 +446,10 @@ struct look {
 };
 
 /*
- * How much of the time that is charged now counts as time in which a thread that runs Ruby had no CPU, although it could
- * have used one. Without any CPU time it had none. With less than was possible, the kernel knows how long it waited, but
- * only when it has a CPU again: so what is too much for this look is for the next ones. A thread that was blocked, and
- * runs again, has not waited.
+ * How much of the time that is charged now counts as time in which a thread that runs Ruby had no CPU, although it
+ * could have used one. Without any CPU time it had none. With less than was possible, the kernel knows how long it
+ * waited, but only when it has a CPU again: so what is too much for this look is for the next ones. A thread that was
+ * blocked, and runs again, has not waited.
  */
 static uint64_t
 time_without_cpu(struct vm_trace_sampled *thread, uint32_t tid, const struct look *look, uint64_t charged_ns)

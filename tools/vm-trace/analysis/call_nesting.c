@@ -61,7 +61,8 @@ make_names(struct call_nesting *nesting, uint32_t name)
 static void
 fold_into(struct call_nesting *nesting, struct call *into, const struct call *from)
 {
-    if (nesting->visitor.fold != NULL && !suspended_p(into)) nesting->visitor.fold(nesting->visitor.context, into, from);
+    if (nesting->visitor.fold != NULL && !suspended_p(into))
+        nesting->visitor.fold(nesting->visitor.context, into, from);
     into->total_ns += from->total_ns;
     call_add_ns(&into->own_ns, from->own_ns);
     into->calls += from->calls;

@@ -4,7 +4,8 @@
  * caller and callee; and the slowest single calls.
  *
  * The total time of a method counts a call that is inside of another call of it only once, also while the fiber
- * does not run. Own times of a thread's calls add up to the time that it spent in recorded calls and ran. Only what lies in the window counts.
+ * does not run. Own times of a thread's calls add up to the time that it spent in recorded calls and ran. Only
+ * what lies in the window counts.
  *
  * Memory grows with the number of different methods, callers and threads, not of calls.
  */

@@ -145,7 +145,8 @@ take_out_no_cpu(struct report *report, struct where *where, enum where_source so
 static void
 take_out_without_gvl(struct report *report, struct where *where)
 {
-    uint64_t ns = sampled_in(report, where->of_main, TIME_SAMPLE_WITHOUT_GVL), *blocked_ns = &where->ns[EXECUTION_BLOCKED];
+    uint64_t ns = sampled_in(report, where->of_main, TIME_SAMPLE_WITHOUT_GVL);
+    uint64_t *blocked_ns = &where->ns[EXECUTION_BLOCKED];
     if (where->of_main) {
         if (ns > *blocked_ns) ns = *blocked_ns;
         *blocked_ns -= ns;

@@ -176,7 +176,8 @@ add_places(const struct view *view, struct row_table *rows, const struct place_t
         uint64_t own_ns = sample_times_ns(&row->own, waits);
         put_own(cells, &row->own, waits, whole);
         /* A wait has one sample for many periods, which says how long it was. */
-        if (period_ns > 0 && !waits) cells[M_ERROR] = cell_number((uint64_t)sample_error_ns(own_ns, sampled, period_ns));
+        if (period_ns > 0 && !waits)
+            cells[M_ERROR] = cell_number((uint64_t)sample_error_ns(own_ns, sampled, period_ns));
         cells[M_TOTAL] = cell_number(row->total_ns[waits]);
         cells[M_METHOD] = cell_text(view_name(view, row->text));
     }
