@@ -38,6 +38,7 @@ enum {
     TIMER_SLACK_NS = 1000
 };
 #define WAIT_NS UINT64_C(1000000) /* for a signal that is on its way */
+#define WAKE_NS UINT64_C(100000) /* CPU time of a wait that going to sleep and waking up may take */
 
 static struct {
     struct vm_trace_sampling sampling;
@@ -293,7 +294,7 @@ rb_vm_trace_sampled_cpu_share(struct vm_trace_sampled *thread, uint64_t to_ns)
     uint64_t cpu_ns = cpu_ns_of(atomic_load_explicit(&thread->tid, memory_order_relaxed));
     uint64_t before_ns = atomic_load_explicit(&thread->seen_cpu_ns, memory_order_relaxed);
     atomic_fetch_add_explicit(&thread->waits, 1, memory_order_release);
-    if (to_ns <= from_ns || cpu_ns <= before_ns) return 0;
+    if (to_ns <= from_ns || cpu_ns < before_ns + WAKE_NS) return 0;
     double share = (double)(cpu_ns - before_ns) / (double)(to_ns - from_ns);
     return share < 1 ? share : 1;
 }

@@ -189,14 +189,12 @@ put_charged(struct rb_vm_trace_ractor *ractor, struct vm_trace_sampled *thread, 
 static void
 put_blocked(struct rb_vm_trace_ractor *ractor, struct vm_trace_sampled *thread, const struct stretch *stretch)
 {
-    enum { LEAST = 8 }; /* less than so much of a period is that of going to sleep and waking up */
     struct vm_trace_charged blocked = sampled_take(thread, VM_TRACE_CHARGE_BLOCKED), ran = blocked;
     if (!blocked.ns) return;
     if (!cpu_p()) {
         double share = rb_vm_trace_sampled_cpu_share(thread, stretch->to_ns);
         ran.ns = (uint64_t)(share * (double)blocked.ns);
         ran.ticks = (uint64_t)(share * (double)blocked.ticks);
-        if (ran.ns < rb_vm_trace_samples.rate / LEAST) ran.ns = ran.ticks = 0;
     }
     blocked.ns -= ran.ns;
     blocked.ticks -= ran.ticks;
