@@ -214,6 +214,28 @@ class TestCalls < Integration::Test
     end
   end
 
+  # One thread runs one fiber at a time: own times of all its fibers are no more than it lived.
+  def test_fibers_that_wait_have_no_own_time
+    [[], JIT_FLAGS].each do |flags|
+      result = traced(<<~RUBY, *flags)
+        from = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+        def wait_here = Fiber.yield
+        def spin(till) = (nil while Process.clock_gettime(Process::CLOCK_MONOTONIC) < till)
+        fibers = 50.times.map { Fiber.new { wait_here; wait_here } }
+        2.times { fibers.each(&:resume); spin(Process.clock_gettime(Process::CLOCK_MONOTONIC) + 0.1) }
+        fibers.first(10).each(&:resume)
+        puts Process.clock_gettime(Process::CLOCK_MONOTONIC) - from
+      RUBY
+      out, = Open3.capture2(Trace::TOOL, "report", "--calls", "--format=json", "--top=1000", result.trace.path)
+      own = JSON.parse(out)["calls"]["rows"].reject { |row| row["method"] == "(outside recorded calls)" }
+      lived_ns = result.out.to_f * 1_000_000_000
+      assert_operator own.sum { |row| row["own_ns"] }, :<, 1.5 * lived_ns
+      suspended = calls(result.trace).select { |event| event["name"] == "(fiber suspended)" }
+      assert_operator suspended.sum { |event| event["dur"] }, :>, 50 * 200_000_000
+      assert_nested(result.trace)
+    end
+  end
+
   # What follows a call in compiled code is no part of it.
   def test_a_call_ends_where_compiled_code_returns
     result = traced(<<~RUBY, *JIT_FLAGS)

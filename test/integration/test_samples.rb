@@ -125,6 +125,16 @@ class TestSamples < Integration::Test
     assert_operator found.map { |sample| sample.frames.size }.max, :<, 20
   end
 
+  # Applications have hundreds of frames. All of them are in the stack.
+  def test_stacks_of_300_methods_are_whole
+    script = "300.times { |i| eval(\"def m\#{i} = m\#{i + 1}\") }\n" \
+             "def m300 = (::RubyVM::ZJIT.induce_side_exit!)\n20.times { m0 }\n"
+    found = samples(trace(script, "--vm-trace=exits:samples").trace.path)
+    deep = found.map { |sample| sample.frames.grep(/#m\d/) }.select { |frames| frames.last&.include?("#m300 ") }
+    refute_empty deep
+    deep.each { |frames| assert_equal (0..300).map { |i| "Object#m#{i}" }, frames.map { |frame| frame[/\S+#m\d+/] } }
+  end
+
   STARTED = <<~'RUBY'
     def exits = (::RubyVM::ZJIT.induce_side_exit!)
     def work = 100.times { exits }

@@ -92,7 +92,8 @@ module Consistency
     include Definitions, PprofReader, Minitest::Assertions
     attr_accessor :assertions
 
-    SAMPLE_STATES = { "GC" => "gc", "no CPU" => "no_cpu" }.tap { |all| all.default_proc = ->(_, name) { name } }
+    SAMPLE_STATES = { "GC" => "gc", "no CPU" => "no_cpu", "without GVL" => "without_gvl" }
+                    .tap { |all| all.default_proc = ->(_, name) { name } }
     STATE_COLUMNS = { running_ns: :running, gc_ns: :gc, waiting_ns: :waiting, blocked_ns: :blocked }.freeze
     KINDS = %w[exits fallbacks blocked preempted allocations calls samples].freeze
     ALL_ROWS = "--top=1000000".freeze

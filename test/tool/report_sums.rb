@@ -6,7 +6,7 @@ require "open3"
 module ReportSums
   EXITS = %w[exits_by_reason exits_by_line exits_by_instruction worst].freeze
   ALL_ROWS = 1_000_000
-  SHARES = %w[compiled interpreted compiling gc blocked waiting no_cpu].freeze # of sampled time, by state
+  SHARES = %w[compiled interpreted compiling gc blocked waiting no_cpu without_gvl].freeze # of sampled time, by state
 
   # A list of disagreements. `tool`: the program; `summaries`: whether the summaries cover the same
   # time as the events, as in every whole trace.

@@ -4,7 +4,7 @@
 require_relative "fxt_builder"
 
 class SamplesTrace < ThreadsTrace
-  STATES = %w[compiled interpreted compiling gc blocked waiting no_cpu].freeze
+  STATES = %w[compiled interpreted compiling gc blocked waiting no_cpu without_gvl].freeze
   STATE_CLEARED, NEEDS_STATE = 1, 2
 
   def self.varint(number)

@@ -60,6 +60,24 @@ class TestCalls < Minitest::Test
     end
   end
 
+  # The fiber of `web` ran for 13 of 100 ms. Each fiber would else work for as long as others run.
+  SUSPENDED = [
+    [:web, "(fiber suspended)", 11, 91], [:web, B, 10, 92], [:web, C, 94, 97], [:web, "(fiber suspended)", 97.5, 99],
+    [:web, A, 5, 99.5], [:main, C, 1, 2]
+  ].freeze
+
+  def test_time_in_which_a_fiber_does_not_run_is_nobodys_own_time
+    bytes = trace_of(SUSPENDED)
+    data = json(bytes)
+    assert_equal [[A, 1, 94.5, 8.0], [C, 2, 4.0, 4.0], [B, 1, 82.0, 2.0]],
+                 rows(data, "calls", "method", "calls", "total_ns", "own_ns").reject { |row| row[0] == OUTSIDE }
+    assert_equal [["web", 13.0, 3], ["main", 1.0, 1]], rows(data, "calls_by_thread", "thread", "recorded_ns", "calls")
+    refute_match(/fiber suspended/, data.to_s)
+    assert_match(/; their fibers were suspended for 81\.5 ms, which only total time includes/, report(bytes).out)
+    folded = with_file(bytes) { |path| tool("export", "--kind=calls", "--format=folded", path).out }
+    assert_equal 14_000, folded.lines.sum { |line| line[/\d+$/].to_i }
+  end
+
   # Chunks of such a file are in any order.
   def test_sums_of_a_file_that_keeps_its_newest_events
     calls = CallsReference.random(2, threads: %i[main web])

@@ -174,6 +174,17 @@ class TestFirst < Minitest::Test
     assert_match(/^   60\.0 % +60\.00 ms  waiting for a CPU$/, screen(trace))
   end
 
+  # For states it is blocked. Samples know that it had a CPU.
+  def test_c_without_the_gvl_is_not_blocked
+    trace = SamplesTrace.new(settings: { jit: "ZJIT", flags: "exits states samples" }) do |t|
+      t.sample(:main, 3, 40, "without_gvl", "<main> (/app/main.rb:1)", "Zlib.deflate (/app/main.rb:1)")
+      t.event(:instant, :main, "trace", "states", 99, compiled: [:uint64, 40 * MS], blocked: [:uint64, 60 * MS])
+    end.build
+    text = screen(trace)
+    assert_match(/^ +40\.0 % +40\.0 ms  C without the GVL$/, text)
+    assert_match(/^ +20\.0 % +20\.0 ms  blocked/, text)
+  end
+
   # One row has all that is known of a place: the causes add up, and the most is all of its time.
   def test_causes_of_a_place_are_one_row
     trace = StatesTrace.new do |t|

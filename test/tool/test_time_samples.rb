@@ -95,10 +95,23 @@ class TestTimeSamples < Minitest::Test
                  rows(found, "sampled_waits_by_method", "method", "own_ns", "blocked", "waiting")
   end
 
-  # Of 14 samples, 13 in the method: 1.96 * sqrt(13 / 14 * 1 / 14 * 14) periods.
+  # A method in C that computes without the GVL runs; for the streams that know only the GVL it is blocked.
+  def test_c_without_the_gvl_is_where_threads_ran
+    bytes = self.class.trace { |t| t.sample(:worker, 70, 5, "without_gvl", "Zlib.deflate") }.build
+    found = report(bytes, "--samples")
+    assert_includes rows(found, "samples_by_method", "method", "own_ns", "without_gvl"), ["Zlib.deflate", ms(5), 1.0]
+    refute_includes rows(found, "sampled_waits_by_method", "method").flatten, "Zlib.deflate"
+    assert_in_delta 5 / 49.0, found["samples_by_thread"]["rows"][1]["without_gvl"], 1e-6
+    first = rows(report(bytes, "--thread=worker"), "where", "state", "ns").to_h
+    assert_equal ms(5), first["C without the GVL"]
+    folded = with_file(bytes) { |path| tool("export", "--kind=samples", "--format=folded", path).out }
+    assert_includes folded, "Zlib.deflate;without_gvl 5000\n"
+  end
+
+  # Of 54 moments of the threads, waits included, 13 are in the method: 1.96 * sqrt(13 / 54 * 41 / 54 * 54) periods.
   def test_confidence_interval
     work = report(BYTES, "--samples")["samples_by_method"]["rows"].first
-    assert_in_delta 1.96e6 * Math.sqrt(13.0 / 14), work["own_error_ns"], 1
+    assert_in_delta 1.96e6 * Math.sqrt(13.0 * 41 / 54), work["own_error_ns"], 1
   end
 
   def test_window_and_thread

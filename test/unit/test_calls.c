@@ -511,6 +511,88 @@ each_fiber_has_its_own_calls(void **state)
 }
 
 static void
+switch_to(struct rb_execution_context_struct *to)
+{
+    struct rb_execution_context_struct *from = ec;
+    ec = to;
+    fake_current(ec);
+    rb_vm_trace_fiber_switched(from, to);
+}
+
+#define SUSPENDED "(fiber suspended)"
+
+/* main:  outer [      suspended      ] [ suspended          fiber:  inner [ suspended ] inner [suspended, open */
+static void
+time_in_which_a_fiber_does_not_run_is_a_stretch_inside_its_innermost_call(void **state)
+{
+    (void)state;
+    start("calls");
+    call(&outer);
+    pass(5);
+    switch_to(&fiber);
+    call(&inner);
+    pass(10);
+    switch_to(&main_thread);
+    pass(100);
+    switch_to(&fiber);
+    pass(20);
+    switch_to(&main_thread);
+    pass(7);
+    leave();
+    struct trace *trace = finish();
+    assert_call(trace, SUSPENDED, 0, 11); /* main's, while the fiber runs */
+    assert_call(trace, SUSPENDED, 1, 100);
+    assert_call(trace, SUSPENDED, 2, 20);
+    assert_call(trace, OUTER, 0, 5 + 11 + 100 + 20 + 7);
+    static const uint32_t tids[] = { 1001, 1501, 1001, 1501 };
+    for (size_t i = 0; i < 4; i++) assert_int_equal(call_event(trace, SUSPENDED, i)->tid, tids[i]);
+    assert_string_equal(trace_text(call_event(trace, SUSPENDED, 3), "ended"), "after the trace");
+    assert_int_equal(trace_count(trace, "call", SUSPENDED), 4);
+    trace_free(trace);
+}
+
+/* What is left out around it has no part of it. */
+static void
+suspended_time_is_none_of_calls_that_are_left_out(void **state)
+{
+    (void)state;
+    start("calls:depth=1");
+    call(&outer);
+    call(&middle);
+    pass(5);
+    switch_to(&fiber);
+    pass(50);
+    switch_to(&main_thread);
+    pass(6);
+    leave();
+    leave();
+    struct trace *trace = finish();
+    assert_call(trace, SUSPENDED, 0, 50);
+    assert_int_equal(trace_number(call_event(trace, OUTER, 0), "left_out_ns"), 11);
+    trace_free(trace);
+}
+
+static void
+a_fiber_without_calls_is_not_suspended(void **state)
+{
+    (void)state;
+    start("calls");
+    switch_to(&fiber);
+    call(&inner);
+    leave();
+    switch_to(&main_thread);
+    pass(50);
+    switch_to(&fiber);
+    call(&inner);
+    leave();
+    rb_vm_trace_calls_ended(rb_vm_trace_host_calls(&fiber));
+    switch_to(&main_thread);
+    struct trace *trace = finish();
+    assert_int_equal(trace_count(trace, "call", NULL), 2);
+    trace_free(trace);
+}
+
+static void
 a_context_that_ends_ends_its_calls(void **state)
 {
     (void)state;
@@ -606,6 +688,9 @@ main(void)
         isolated_test(though_the_calls_are_seen_after_the_reset),
         isolated_test(frames_that_are_open_at_the_end_are_written),
         isolated_test(each_fiber_has_its_own_calls),
+        isolated_test(time_in_which_a_fiber_does_not_run_is_a_stretch_inside_its_innermost_call),
+        isolated_test(suspended_time_is_none_of_calls_that_are_left_out),
+        isolated_test(a_fiber_without_calls_is_not_suspended),
         isolated_test(a_context_that_ends_ends_its_calls),
         isolated_test(a_full_chunk_loses_no_call),
         isolated_test(a_freed_iseq_is_not_taken_for_the_one_that_has_its_address),

@@ -166,17 +166,17 @@ middle_of_a_deep_stack_is_left_out(void **state)
     (void)state;
     start_with_samples(.exit_rate = 1);
     struct rb_vm_trace_site *site = site_of_foo(999);
-    for (unsigned i = 1; i <= 400; i++) {
+    for (unsigned i = 1; i <= 2400; i++) {
         push_foo(i);
-        if (i >= 399) take_exit(site, &main_thread);
+        if (i >= 2399) take_exit(site, &main_thread);
     }
-    assert_int_equal(main_ractor.vm_trace->stacks.walk.count, 400);
+    assert_int_equal(main_ractor.vm_trace->stacks.walk.count, 2400);
     const struct vm_trace_samples *samples = &exits_of(main_ractor.vm_trace)->samples;
     /*
-     * 64 outermost ones, those from a multiple of 64 on, the exiting one, and what stands for the
+     * 512 outermost ones, those from a multiple of 64 on, the exiting one, and what stands for the
      * others.
      */
-    assert_int_equal(samples->frames, 64 + (399 - 64 - 256) + 1 + 1);
+    assert_int_equal(samples->frames, 512 + (2399 - 512 - 448) + 1 + 1);
     assert_int_equal(samples->stacks, 2);
     assert_int_not_equal(samples->middle, 0);
     struct trace *trace = finish_traced();
@@ -185,13 +185,13 @@ middle_of_a_deep_stack_is_left_out(void **state)
 }
 
 static void
-stack_of_192_frames_is_whole(void **state)
+stack_of_2000_frames_is_whole(void **state)
 {
     (void)state;
     start_with_samples(.exit_rate = 1);
-    for (unsigned i = 1; i <= 192; i++) push_foo(i);
+    for (unsigned i = 1; i <= 2000; i++) push_foo(i);
     take_exit(site_of_foo(0), &main_thread);
-    assert_int_equal(exits_of(main_ractor.vm_trace)->samples.frames, 192);
+    assert_int_equal(exits_of(main_ractor.vm_trace)->samples.frames, 2000);
     assert_int_equal(exits_of(main_ractor.vm_trace)->samples.middle, 0);
     trace_free(finish_traced());
 }
@@ -323,7 +323,7 @@ main(void)
         isolated_test(fallbacks_have_none),
         isolated_test(repetitions_are_left_out),
         isolated_test(middle_of_a_deep_stack_is_left_out),
-        isolated_test(stack_of_192_frames_is_whole),
+        isolated_test(stack_of_2000_frames_is_whole),
         isolated_test(each_chunk_defines_what_its_samples_need),
         isolated_test(ractors_that_share_a_chunk_have_sequences_of_their_own),
         isolated_test(word_of_a_number_is_its_varint),

@@ -548,7 +548,7 @@ field_of(struct bytes from, unsigned number)
     return found;
 }
 
-enum { INTERNED_TABLES = 50, INTERNED_MAX = 256 };
+enum { INTERNED_TABLES = 50, INTERNED_MAX = 4096 };
 struct generation {
     uint64_t sequence;
     bool lost_time;       /* it has the second counter */

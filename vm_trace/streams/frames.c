@@ -73,6 +73,15 @@ rb_vm_trace_unwound_slow(struct rb_execution_context_struct *ec)
 }
 
 void
+rb_vm_trace_fiber_switched_slow(struct rb_execution_context_struct *from, struct rb_execution_context_struct *to)
+{
+    struct rb_vm_trace_ractor *ractor = trace_on() ? rb_vm_trace_host_ractor(to) : NULL;
+    if (!ractor || from == to) return;
+    if (states_p()) rb_vm_trace_states_switched(from, to, ractor);
+    if (calls_p()) rb_vm_trace_calls_switched(from, to, ractor);
+}
+
+void
 rb_vm_trace_calls_ended_slow(struct rb_vm_trace_calls **calls)
 {
     rb_vm_trace_calls_context_ended(calls);

@@ -162,6 +162,7 @@ begin_epoch(struct rb_vm_trace_calls *calls)
         call->began_before = true;
     }
     if (calls->last_ns < begin_ns) calls->last_ns = begin_ns;
+    if (calls->suspended_ns && calls->suspended_ns < begin_ns) calls->suspended_ns = begin_ns;
 }
 
 /* What is open when its execution context is seen first; `begins`: but for the innermost frame. */
@@ -217,30 +218,6 @@ catch_up(struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_calls *calls)
     calls->changes = changes;
 }
 
-/* One that is new, or not looked at since something changed. `begins`: the innermost frame begins now. */
-static __attribute__((noinline)) struct rb_vm_trace_calls *
-find_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_calls *calls,
-          bool begins)
-{
-    if (!ractor || ractor == rb_vm_trace_capture.overflow) return NULL;
-    bool known = calls && calls->trace == trace_id();
-    if (!known) calls = make(ractor, ec);
-    if (!calls) return NULL;
-    catch_up(ractor, calls);
-    if (!known) find_open_frames(calls, ractor, begins);
-    return calls;
-}
-
-/* NULL: nothing can be recorded. `changes` is another one in each trace, and for each ractor state. */
-static inline __attribute__((always_inline)) struct rb_vm_trace_calls *
-find(struct rb_execution_context_struct *ec, struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_calls *calls,
-     bool begins)
-{
-    if (__builtin_expect(!trace_on(), 0)) return NULL;
-    if (__builtin_expect(!calls || calls->changes != trace_changes(), 0)) return find_slow(ec, ractor, calls, begins);
-    return calls;
-}
-
 /* --- the end of a call ---------------------------------------------------------------------------------- */
 
 /* Write one that has nothing but its two times, where all that it needs is in the chunk. */
@@ -279,6 +256,57 @@ leave_out(struct rb_vm_trace_ractor *ractor, const struct vm_trace_open_call *ca
     outer->left_out_ns += took_ns - call->recorded_ns;
     outer->recorded_ns += call->recorded_ns;
     calls_of(ractor)->left_out++;
+}
+
+/* The fiber did not run from `begin_ns` to `end_ns`: this is no time of its open calls, if any of them is recorded. */
+static __attribute__((noinline)) void
+put_suspended(struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_calls *calls, uint64_t begin_ns, uint64_t end_ns,
+              enum vm_trace_call_end end)
+{
+    const struct vm_trace_open_call *recorded = calls->top;
+    while (recorded > calls->open && (!recorded->name || recorded > calls->deepest)) recorded--;
+    if (recorded == calls->open || end_ns <= begin_ns || end_ns - begin_ns < rb_vm_trace_calls.min_ns) return;
+    struct vm_trace_call_name *name = &calls_of(ractor)->names[CALL_NAMES];
+    name->text = KNOWN(FIBER_SUSPENDED);
+    const struct vm_trace_open_call stretch = {
+        .begin_ns = begin_ns, .name = name->text, .header = name->header, .chunk = name->chunk, .slot = CALL_NAMES
+    };
+    calls->top->recorded_ns += end_ns - begin_ns;
+    if ((end == VM_TRACE_CALL_ENDED && write_fast(&ractor->writer, calls, &stretch, end_ns)) ||
+        rb_vm_trace_call_write_slow(ractor, calls, &stretch, end_ns, end))
+        calls_of(ractor)->written++;
+}
+
+/* --- which execution context ----------------------------------------------------------------------------- */
+
+/* One that is new, or not looked at since something changed. `begins`: the innermost frame begins now. */
+static __attribute__((noinline)) struct rb_vm_trace_calls *
+find_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_calls *calls,
+          bool begins)
+{
+    if (!ractor || ractor == rb_vm_trace_capture.overflow) return NULL;
+    bool known = calls && calls->trace == trace_id();
+    if (!known) calls = make(ractor, ec);
+    if (!calls) return NULL;
+    catch_up(ractor, calls);
+    if (known) return calls;
+    find_open_frames(calls, ractor, begins);
+    const struct vm_trace_ractor_calls *names = calls_of(ractor);
+    if (names->switched_to == ec && calls->last_ns < names->switched_ns) { /* it was suspended when the trace began */
+        put_suspended(ractor, calls, calls->last_ns + 1, names->switched_ns, VM_TRACE_CALL_ENDED);
+        calls->last_ns = names->switched_ns;
+    }
+    return calls;
+}
+
+/* NULL: nothing can be recorded. `changes` is another one in each trace, and for each ractor state. */
+static inline __attribute__((always_inline)) struct rb_vm_trace_calls *
+find(struct rb_execution_context_struct *ec, struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_calls *calls,
+     bool begins)
+{
+    if (__builtin_expect(!trace_on(), 0)) return NULL;
+    if (__builtin_expect(!calls || calls->changes != trace_changes(), 0)) return find_slow(ec, ractor, calls, begins);
+    return calls;
 }
 
 /* The innermost call ended at `ns`. */
@@ -375,12 +403,31 @@ rb_vm_trace_calls_unwound(struct rb_execution_context_struct *ec)
         begin(ractor, calls, frame.frame, frame.iseq, frame.method);
 }
 
+void
+rb_vm_trace_calls_switched(struct rb_execution_context_struct *from, struct rb_execution_context_struct *to,
+                           struct rb_vm_trace_ractor *ractor)
+{
+    struct rb_vm_trace_calls *left = *rb_vm_trace_host_calls(from), *next = *rb_vm_trace_host_calls(to);
+    if (ractor == rb_vm_trace_capture.overflow) return;
+    if (left && left->trace == trace_id() && (left = find(from, ractor, left, false)) != NULL && left->top > left->open)
+        left->suspended_ns = next_ns(ractor, left);
+    if (!next || next->trace != trace_id()) { /* known as soon as it reports something */
+        calls_of(ractor)->switched_to = to;
+        calls_of(ractor)->switched_ns = clock_now_ns(&ractor->clock);
+    }
+    else if ((next = find(to, ractor, next, false)) != NULL && next->suspended_ns) {
+        put_suspended(ractor, next, next->suspended_ns, end_ns(ractor, next), VM_TRACE_CALL_ENDED);
+        next->suspended_ns = 0;
+    }
+}
+
 /* What is open at `ns`, innermost calls first. */
 static void
 report_context(struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_calls *calls, uint64_t ns,
                enum vm_trace_call_end end)
 {
     if (ns < calls->last_ns) ns = calls->last_ns;
+    if (calls->suspended_ns) put_suspended(ractor, calls, calls->suspended_ns, ns, end);
     for (const struct vm_trace_open_call *call = calls->top; call > calls->open; call--) {
         if (!call->name || call > calls->deepest) continue;
         if (rb_vm_trace_call_write_slow(ractor, calls, call, ns, end)) calls_of(ractor)->written++;
@@ -425,6 +472,7 @@ rb_vm_trace_open_calls_report(struct rb_vm_trace_ractor *ractor)
         if (calls->epoch != trace_epoch()) begin_epoch(calls);
         report_context(ractor, calls, ns, VM_TRACE_CALL_OPEN);
         calls->top = calls->open;
+        calls->suspended_ns = 0;
     }
     pthread_mutex_unlock(&lock);
 }

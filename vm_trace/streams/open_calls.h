@@ -12,6 +12,9 @@
  *
  * The VM also pops frames without a report, for instance when an exception jumps out of C. So with
  * each report all calls end whose frames are inside the innermost frame: a missed end is only late.
+ *
+ * While a fiber does not run, its calls stay open. That time is written as one more stretch, inside of the
+ * innermost call, so it is nobody's own time.
  */
 
 #include "vm_trace/capture/event.h"
@@ -41,6 +44,7 @@ struct rb_vm_trace_calls {
     uint64_t trace;              /* that all this belongs to (trace_id) */
     uint64_t changes;            /* trace_changes, when it was looked at last */
     uint64_t last_ns;            /* of what began or ended last: no two calls begin at once */
+    uint64_t suspended_ns;       /* when the thread left the fiber for another one; 0: it runs, or has no open call */
     struct vm_trace_thread_id id; /* its track */
     uint64_t thread;             /* index of the track in a header, while the three below are the writer's */
     uint32_t chunk, reused, renamed;
@@ -77,7 +81,9 @@ struct vm_trace_ractor_calls {
     struct vm_trace_string **texts; /* these references: where they are many, those in use stay */
     size_t text_count, text_capacity;
     size_t texts_kept;           /* of these, when that was looked at last */
-    struct vm_trace_call_name names[CALL_NAMES];
+    struct rb_execution_context_struct *switched_to; /* a fiber that is not known yet was resumed; only compared */
+    uint64_t switched_ns;        /* when */
+    struct vm_trace_call_name names[CALL_NAMES + 1]; /* the last one: that of the time in which a fiber does not run */
 };
 
 static inline struct vm_trace_ractor_calls *

@@ -38,6 +38,7 @@ enum {
     TIMER_SLACK_NS = 1000
 };
 #define WAIT_NS UINT64_C(1000000) /* for a signal that is on its way */
+#define WAKE_NS UINT64_C(100000) /* CPU time of a wait that going to sleep and waking up may take */
 
 static struct {
     struct vm_trace_sampling sampling;
@@ -52,12 +53,11 @@ static struct {
     struct vm_trace_sampled *_Atomic blocks[MOST_BLOCKS];
     _Atomic uint32_t used;     /* no slot from here on was ever used */
     uint32_t free;             /* slots below that are free: they are searched for */
-    uint64_t last_ns;          /* of the last look: CLOCK_MONOTONIC */
-    _Atomic uint64_t looked_ns; /* the same by the clock of the trace; of CPU time alone */
+    uint64_t start_ns, seed;   /* the first period begins, by the clock of the trace; where moments lie in periods */
+    uint64_t due_ns;           /* the next look */
+    _Atomic uint64_t looked_ns; /* the last one */
     uint64_t late, unhandled;
     uint64_t delay_ns;         /* how long its own thread has waited for a CPU, when it was late last */
-    bool stopped_with_all;     /* before this look: the process was stopped, and went on */
-    uint64_t random;
     struct sigaction before;
 } sampler = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -69,6 +69,48 @@ thread_id(void)
 {
     if (!own_tid) own_tid = (uint32_t)syscall(SYS_gettid);
     return own_tid;
+}
+
+/* --- moments that are due -------------------------------------------------------------------------- */
+
+/* One at random in each period: each moment of the program's time is as likely, whatever rhythm the program has. */
+static uint64_t
+due_in(uint64_t period)
+{
+    uint64_t hash = (period ^ sampler.seed) * UINT64_C(0x9E3779B97F4A7C15);
+    hash = (hash ^ hash >> 29) * UINT64_C(0xBF58476D1CE4E5B9);
+    hash ^= hash >> 32;
+    return sampler.start_ns + period * sampler.sampling.period_ns +
+        (uint64_t)((unsigned __int128)hash * sampler.sampling.period_ns >> 64);
+}
+
+static uint64_t
+period_of(uint64_t ns)
+{
+    return ns > sampler.start_ns ? (ns - sampler.start_ns) / sampler.sampling.period_ns : 0;
+}
+
+static uint64_t
+due_after(uint64_t ns)
+{
+    uint64_t period = period_of(ns), due_ns = due_in(period);
+    return due_ns > ns ? due_ns : due_in(period + 1);
+}
+
+/* Take the moments of a thread that were due. Returns how many they are, and the phase that it was in. */
+static uint64_t
+take_due(struct vm_trace_sampled *thread, uint64_t now_ns, uint32_t *phase_out)
+{
+    uint64_t due_ns = atomic_load_explicit(&thread->due_ns, memory_order_acquire), next_ns;
+    *phase_out = atomic_load_explicit(&thread->phase, memory_order_acquire);
+    if (now_ns < due_ns) return 0;
+    next_ns = due_after(now_ns);
+    /* The phase is read when the moments before it are taken: who changes it takes them before. */
+    while (!atomic_compare_exchange_strong(&thread->due_ns, &due_ns, next_ns)) {
+        if (now_ns < due_ns) return 0;
+        *phase_out = atomic_load_explicit(&thread->phase, memory_order_acquire);
+    }
+    return period_of(next_ns) - period_of(due_ns);
 }
 
 /* --- slots --------------------------------------------------------------------------------------- */
@@ -115,10 +157,13 @@ clear(struct vm_trace_sampled *thread)
         atomic_store_explicit(&thread->charged[i].ns, 0, memory_order_relaxed);
         atomic_store_explicit(&thread->charged[i].ticks, 0, memory_order_relaxed);
     }
+    atomic_store_explicit(&thread->due_ns, sampler.sampling.cpu ? UINT64_MAX : due_after(rb_vm_trace_clock_system_ns()),
+                          memory_order_relaxed);
     atomic_store_explicit(&thread->cpu_ns, 0, memory_order_relaxed);
     atomic_store_explicit(&thread->ran_until_ns, 0, memory_order_relaxed);
     atomic_store_explicit(&thread->without_ns, 0, memory_order_relaxed);
     atomic_store_explicit(&thread->answered, true, memory_order_relaxed); /* what the thread before it did not */
+    atomic_fetch_add_explicit(&thread->waits, 1, memory_order_release);
     thread->ractor = NULL;
     thread->ring = NULL;
     thread->collections = 0;
@@ -193,6 +238,25 @@ charge(struct vm_trace_sampled *thread, enum vm_trace_charge to, uint64_t ns)
     if (ns) sampled_charge(thread, to, ns, 1);
 }
 
+static enum vm_trace_charge
+charge_of(uint32_t phase)
+{
+    static const enum vm_trace_charge charges[] = {
+        [VM_TRACE_RUNS] = VM_TRACE_CHARGE_RUNNING, [VM_TRACE_SIGNALLED] = VM_TRACE_CHARGE_RUNNING,
+        [VM_TRACE_SETTLES] = VM_TRACE_CHARGE_RUNNING, [VM_TRACE_COLLECTS] = VM_TRACE_CHARGE_GC,
+        [VM_TRACE_BLOCKS] = VM_TRACE_CHARGE_BLOCKED, [VM_TRACE_WAITS] = VM_TRACE_CHARGE_WAITING
+    };
+    return charges[phase];
+}
+
+void
+rb_vm_trace_sampled_charge_due(struct vm_trace_sampled *thread, uint64_t now_ns)
+{
+    uint32_t phase;
+    uint64_t moments = take_due(thread, now_ns, &phase);
+    if (moments) sampled_charge(thread, charge_of(phase), moments * sampler.sampling.period_ns, moments);
+}
+
 void
 rb_vm_trace_sampled_charge_cpu(struct vm_trace_sampled *thread)
 {
@@ -205,6 +269,34 @@ rb_vm_trace_sampled_charge_cpu(struct vm_trace_sampled *thread)
         charge(thread, VM_TRACE_CHARGE_BLOCKED, more_cpu_ns(thread, tid)); /* else the next look has the sum */
     if (!until_ns) until_ns = atomic_load_explicit(&sampler.looked_ns, memory_order_relaxed);
     atomic_fetch_add_explicit(&thread->without_ns, rb_vm_trace_clock_system_ns() - until_ns, memory_order_relaxed);
+}
+
+/* The first look at a wait. Short ones have none, so the clock is read seldom. */
+static void
+see_wait(struct vm_trace_sampled *thread, uint32_t tid)
+{
+    uint32_t wait = atomic_load_explicit(&thread->waits, memory_order_acquire);
+    if (atomic_load_explicit(&thread->seen_wait, memory_order_relaxed) == wait) return;
+    if (atomic_load_explicit(&thread->shares_native, memory_order_relaxed)) return;
+    uint64_t cpu_ns = cpu_ns_of(tid);
+    if (atomic_load_explicit(&thread->waits, memory_order_acquire) != wait) return; /* it runs on */
+    atomic_store_explicit(&thread->seen_cpu_ns, cpu_ns, memory_order_relaxed);
+    atomic_store_explicit(&thread->seen_ns, rb_vm_trace_clock_system_ns(), memory_order_relaxed);
+    atomic_store_explicit(&thread->seen_wait, wait, memory_order_release);
+}
+
+double
+rb_vm_trace_sampled_cpu_share(struct vm_trace_sampled *thread, uint64_t to_ns)
+{
+    uint32_t wait = atomic_load_explicit(&thread->waits, memory_order_relaxed);
+    if (atomic_load_explicit(&thread->seen_wait, memory_order_acquire) != wait) return 0;
+    uint64_t from_ns = atomic_load_explicit(&thread->seen_ns, memory_order_relaxed);
+    uint64_t cpu_ns = cpu_ns_of(atomic_load_explicit(&thread->tid, memory_order_relaxed));
+    uint64_t before_ns = atomic_load_explicit(&thread->seen_cpu_ns, memory_order_relaxed);
+    atomic_fetch_add_explicit(&thread->waits, 1, memory_order_release);
+    if (to_ns <= from_ns || cpu_ns < before_ns + WAKE_NS) return 0;
+    double share = (double)(cpu_ns - before_ns) / (double)(to_ns - from_ns);
+    return share < 1 ? share : 1;
 }
 
 /*
@@ -347,14 +439,21 @@ delay_ns_of(uint32_t tid)
     return second ? strtoull(second, NULL, 10) : 0;
 }
 
+/* A look at all threads. */
+struct look {
+    uint64_t now_ns, elapsed_ns; /* since the look before, or since the start */
+    bool stopped;              /* since then: the process was stopped, and went on */
+    bool handled;              /* the signal's handler is ours */
+};
+
 /*
- * How much of the time since the last look counts as time in which a thread that runs Ruby had no CPU, although it could
- * have used one. Without any CPU time it had none. With less than was possible, the kernel knows how long it waited, but
- * only when it has a CPU again: so what is too much for this look is for the next ones. A thread that was blocked, and
- * runs again, has not waited.
+ * How much of the time that is charged now counts as time in which a thread that runs Ruby had no CPU, although it
+ * could have used one. Without any CPU time it had none. With less than was possible, the kernel knows how long it
+ * waited, but only when it has a CPU again: so what is too much for this look is for the next ones. A thread that was
+ * blocked, and runs again, has not waited.
  */
 static uint64_t
-time_without_cpu(struct vm_trace_sampled *thread, uint32_t tid, uint64_t elapsed_ns)
+time_without_cpu(struct vm_trace_sampled *thread, uint32_t tid, const struct look *look, uint64_t charged_ns)
 {
     if (thread->cpu_tid != tid) { /* another native thread: nothing to compare with */
         thread->cpu_tid = tid;
@@ -362,15 +461,15 @@ time_without_cpu(struct vm_trace_sampled *thread, uint32_t tid, uint64_t elapsed
         atomic_store_explicit(&thread->cpu_ns, cpu_ns_of(tid), memory_order_relaxed);
         return 0;
     }
-    uint64_t ran_ns = more_cpu_ns(thread, tid), without_ns = elapsed_ns;
-    if (sampler.stopped_with_all) return ran_ns < elapsed_ns ? elapsed_ns - ran_ns : 0;
+    uint64_t ran_ns = more_cpu_ns(thread, tid), without_ns = charged_ns;
+    if (look->stopped) return ran_ns < charged_ns ? charged_ns - ran_ns : 0;
     if (ran_ns) {
-        thread->delayed |= ran_ns < elapsed_ns - elapsed_ns / 8;
+        thread->delayed |= ran_ns < look->elapsed_ns - look->elapsed_ns / 8;
         if (!thread->delayed) return 0;
         uint64_t delay_ns = delay_ns_of(tid);
         without_ns = delay_ns > thread->delay_ns ? delay_ns - thread->delay_ns : 0;
-        thread->delayed = without_ns > elapsed_ns;
-        if (without_ns > elapsed_ns) without_ns = elapsed_ns;
+        thread->delayed = without_ns > charged_ns;
+        if (without_ns > charged_ns) without_ns = charged_ns;
     }
     else {
         thread->delayed = true;
@@ -398,21 +497,34 @@ signal_thread(struct vm_trace_sampled *thread, uint32_t tid)
     atomic_compare_exchange_strong(&thread->phase, &signalled, VM_TRACE_RUNS);
 }
 
+/* Charge wall-clock time to one that runs Ruby. Returns whether there is any that its next sample is to have. */
+static bool
+charge_running(struct vm_trace_sampled *thread, uint32_t tid, const struct look *look, enum running running,
+               uint64_t moments)
+{
+    uint64_t ns = moments * sampler.sampling.period_ns, without_ns = 0;
+    if (look->stopped) { /* it may have gone on before the sampler did */
+        struct vm_trace_charged before = sampled_take(thread, VM_TRACE_CHARGE_RUNNING);
+        ns += before.ns;
+        moments += before.ticks;
+    }
+    if (!ns) return atomic_load_explicit(&thread->charged[VM_TRACE_CHARGE_RUNNING].ns, memory_order_relaxed) > 0;
+    without_ns = running == ON_CPU ? time_without_cpu(thread, tid, look, ns) : ns;
+    if (without_ns < ns) sampled_charge(thread, VM_TRACE_CHARGE_RUNNING, ns - without_ns, moments);
+    if (without_ns) sampled_charge(thread, VM_TRACE_CHARGE_NO_CPU, without_ns, without_ns < ns ? 0 : moments);
+    return true;
+}
+
 /* At one that runs Ruby, or should: it may have no CPU, or sleep in the kernel with the GVL. */
 static void
-look_at_running(struct vm_trace_sampled *thread, uint64_t elapsed_ns, bool signalled, bool handled)
+look_at_running(struct vm_trace_sampled *thread, const struct look *look, bool signalled, uint64_t moments)
 {
-    bool cpu = sampler.sampling.cpu;
     uint32_t tid = atomic_load_explicit(&thread->tid, memory_order_relaxed);
     if (atomic_exchange_explicit(&thread->answered, false, memory_order_relaxed)) thread->unanswered = 0;
-    if (cpu && !charge_cpu(thread, tid, elapsed_ns)) return; /* it did not run */
+    if (sampler.sampling.cpu && !charge_cpu(thread, tid, look->elapsed_ns)) return; /* it did not run */
     enum running running = look_whether_it_runs(thread, tid);
-    if (!cpu) {
-        uint64_t without_ns = running == ON_CPU ? time_without_cpu(thread, tid, elapsed_ns) : elapsed_ns;
-        charge(thread, VM_TRACE_CHARGE_NO_CPU, without_ns);
-        charge(thread, VM_TRACE_CHARGE_RUNNING, elapsed_ns - without_ns);
-    }
-    if (!handled) {
+    if (!sampler.sampling.cpu && !charge_running(thread, tid, look, running, moments)) return;
+    if (!look->handled) {
         uint32_t on_its_way = VM_TRACE_SIGNALLED; /* to the program's own handler */
         atomic_compare_exchange_strong(&thread->phase, &on_its_way, VM_TRACE_RUNS);
         sampler.unhandled++;
@@ -426,61 +538,41 @@ look_at_running(struct vm_trace_sampled *thread, uint64_t elapsed_ns, bool signa
 }
 
 static void
-look_at(struct vm_trace_sampled *thread, uint64_t elapsed_ns, bool handled)
+look_at(struct vm_trace_sampled *thread, const struct look *look)
 {
-    bool cpu = sampler.sampling.cpu;
-    uint32_t tid = atomic_load_explicit(&thread->tid, memory_order_relaxed);
-    uint32_t phase = atomic_load_explicit(&thread->phase, memory_order_acquire);
+    uint32_t tid = atomic_load_explicit(&thread->tid, memory_order_relaxed), phase;
+    uint64_t moments = take_due(thread, look->now_ns, &phase);
     switch (phase) {
-      case VM_TRACE_RUNS:
-      case VM_TRACE_SIGNALLED:
-        look_at_running(thread, elapsed_ns, phase == VM_TRACE_SIGNALLED, handled);
-        return;
-      case VM_TRACE_SETTLES:
-        charge(thread, VM_TRACE_CHARGE_RUNNING, cpu ? more_cpu_ns(thread, tid) : elapsed_ns);
-        return;
-      case VM_TRACE_COLLECTS:
-        charge(thread, VM_TRACE_CHARGE_GC, cpu ? more_cpu_ns(thread, tid) : elapsed_ns);
-        return;
-      case VM_TRACE_BLOCKS:
-      case VM_TRACE_WAITS:
-        if (cpu && atomic_load_explicit(&thread->ran_until_ns, memory_order_relaxed)) charge_cpu(thread, tid, elapsed_ns);
-        if (cpu) return;
-        charge(thread, phase == VM_TRACE_BLOCKS ? VM_TRACE_CHARGE_BLOCKED : VM_TRACE_CHARGE_WAITING, elapsed_ns);
-        return;
       case VM_TRACE_NOBODY:
         close_file(thread);
         return;
-      default:
+      case VM_TRACE_RUNS:
+      case VM_TRACE_SIGNALLED:
+        look_at_running(thread, look, phase == VM_TRACE_SIGNALLED, moments);
         return;
+      case VM_TRACE_SETTLES:
+      case VM_TRACE_COLLECTS:
+        if (sampler.sampling.cpu) charge(thread, charge_of(phase), more_cpu_ns(thread, tid));
+        break;
+      default: /* without the GVL */
+        if (sampler.sampling.cpu && atomic_load_explicit(&thread->ran_until_ns, memory_order_relaxed))
+            charge_cpu(thread, tid, look->elapsed_ns);
+        if (moments && phase == VM_TRACE_BLOCKS) see_wait(thread, tid);
+        break;
     }
-}
-
-/* A period, and up to a quarter more or less, so that no rhythm of the program meets that of the samples. */
-static uint64_t
-next_gap_ns(void)
-{
-    sampler.random ^= sampler.random << 13;
-    sampler.random ^= sampler.random >> 7;
-    sampler.random ^= sampler.random << 17;
-    uint64_t period = sampler.sampling.period_ns;
-    return period - period / 4 + sampler.random % (period / 2 + 1);
+    if (moments) sampled_charge(thread, charge_of(phase), moments * sampler.sampling.period_ns, moments);
 }
 
 /* Or until the sampler is to end. */
 static void
-sleep_until(uint64_t ns)
+sleep_for(uint64_t ns)
 {
-    struct timespec until = { .tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000) };
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    ns += (uint64_t)until.tv_nsec;
+    until.tv_sec += (time_t)(ns / 1000000000);
+    until.tv_nsec = (long)(ns % 1000000000);
     while (sem_clockwait(&sampler.stopped, CLOCK_MONOTONIC, &until) != 0 && errno == EINTR) continue;
-}
-
-static uint64_t
-monotonic_ns(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
 /* How long the sampler's thread has waited for a CPU since it was late before. */
@@ -492,17 +584,19 @@ own_delay_ns(void)
     return sampler.delay_ns - before_ns;
 }
 
-/* Counts the periods that were missed. Returns the time since the look before, or since the start. */
-static uint64_t
-look_again(void)
+/* Begin a look, and count the periods that were missed: of which the moment is a period ago, or more. */
+static struct look
+begin_look(void)
 {
-    uint64_t now_ns = monotonic_ns(), elapsed_ns = now_ns - sampler.last_ns, period = sampler.sampling.period_ns;
-    if (elapsed_ns >= 2 * period) sampler.late += elapsed_ns / period - 1;
-    sampler.stopped_with_all = elapsed_ns >= 4 * period && own_delay_ns() < elapsed_ns / 2;
-    sampler.last_ns = now_ns;
-    if (sampler.sampling.cpu)
-        atomic_store_explicit(&sampler.looked_ns, rb_vm_trace_clock_system_ns(), memory_order_relaxed);
-    return elapsed_ns;
+    uint64_t now_ns = rb_vm_trace_clock_system_ns(), period_ns = sampler.sampling.period_ns;
+    uint64_t before_ns = atomic_load_explicit(&sampler.looked_ns, memory_order_relaxed);
+    struct look look = { .now_ns = now_ns, .elapsed_ns = now_ns > before_ns ? now_ns - before_ns : 0 };
+    if (now_ns >= sampler.due_ns + period_ns)
+        sampler.late += period_of(due_after(now_ns - period_ns)) - period_of(sampler.due_ns);
+    look.stopped = look.elapsed_ns >= 4 * period_ns && own_delay_ns() < look.elapsed_ns / 2;
+    sampler.due_ns = due_after(now_ns);
+    atomic_store_explicit(&sampler.looked_ns, now_ns, memory_order_relaxed);
+    return look;
 }
 
 static void *
@@ -514,15 +608,13 @@ run(void *ignored)
     /* Its files are in a table of its own: the program's descriptors are as they would be. */
     sampler.own_files = syscall(SYS_close_range, 3U, ~0U, UNSHARE_TABLE) == 0;
     for (;;) {
-        sleep_until(sampler.last_ns + next_gap_ns());
+        uint64_t now_ns = rb_vm_trace_clock_system_ns();
+        if (now_ns < sampler.due_ns) sleep_for(sampler.due_ns - now_ns);
         if (atomic_load_explicit(&sampler.stop, memory_order_acquire)) break;
-        uint64_t elapsed_ns = look_again();
-        bool handled = handled_by_us_p();
+        struct look look = begin_look();
+        look.handled = handled_by_us_p();
         uint32_t used = atomic_load_explicit(&sampler.used, memory_order_acquire);
-        for (uint32_t i = 0; i < used; i++) {
-            struct vm_trace_sampled *thread = slot(i);
-            look_at(thread, elapsed_ns, handled);
-        }
+        for (uint32_t i = 0; i < used; i++) look_at(slot(i), &look);
     }
     return NULL;
 }
@@ -551,8 +643,10 @@ rb_vm_trace_sampler_start(const struct vm_trace_sampling *sampling)
     sampler.session++;
     sampler.late = sampler.unhandled = 0;
     sampler.delay_ns = 0; /* its thread is new */
-    sampler.last_ns = monotonic_ns(); /* not when its thread first gets a CPU */
-    sampler.random = rb_vm_trace_clock_system_ns() | 1;
+    sampler.start_ns = rb_vm_trace_clock_system_ns(); /* not when its thread first gets a CPU */
+    sampler.seed = sampler.start_ns;
+    sampler.due_ns = due_after(sampler.start_ns);
+    atomic_store(&sampler.looked_ns, sampler.start_ns);
     atomic_store(&sampler.stop, false);
     sem_init(&sampler.stopped, 0, 0);
     const char *why = install_handler();
@@ -572,7 +666,7 @@ rb_vm_trace_sampler_stop(void)
         atomic_store_explicit(&sampler.stop, true, memory_order_release);
         sem_post(&sampler.stopped);
         pthread_join(sampler.thread, NULL);
-        look_again(); /* a thread that has got no CPU has missed all */
+        begin_look(); /* a thread that has got no CPU has missed all */
         sampler.running = false;
     }
     if (!atomic_load(&sampler.on)) return;

@@ -2,10 +2,18 @@
 #define RUBY_VM_TRACE_STREAMS_SAMPLER_H 1
 /*
  * The sampler: a native thread of the tracer's own that looks at all Ruby threads at each period of the
- * clock. It charges the time since its last look to what each thread does, its phase, which the
- * threads keep up to date themselves. Only to a thread that runs Ruby it sends a signal, whose handler
- * copies the stack. What a thread does not change while it waits, it writes itself when it runs on:
- * so nothing interrupts a system call of a thread without the GVL.
+ * clock. It charges a period to what each thread does, its phase, which the threads keep up to date
+ * themselves. Only to a thread that runs Ruby it sends a signal, whose handler copies the stack. What a
+ * thread does not change while it waits, it writes itself when it runs on: so nothing interrupts a system
+ * call of a thread without the GVL.
+ *
+ * Moments of wall-clock time are due at one random moment of each period, the same for all threads. On a
+ * busy machine the sampler gets a CPU late, for instance when the thread that it was to look at waits
+ * again. So a thread whose phase changes charges the moments that were due before to the phase that ends.
+ *
+ *     periods    |    d   |d       |      d |
+ *     thread     RUNS RUNS   RUNS BLOCKS BLOCKS    the second one was due when the thread ran
+ *     sampler         ^             ^        ^     although the sampler was late
  *
  * The signal is SIGURG, which is ignored by default, also after exec(2). A thread that has the GVL and
  * sleeps in the kernel gets none, unless the system call is one that goes on after a signal.
@@ -55,9 +63,15 @@ struct vm_trace_sampled {
     struct {
         _Atomic uint64_t ns, ticks;
     } charged[VM_TRACE_CHARGES]; /* the sampler adds, the thread takes */
+    _Atomic uint64_t due_ns;   /* the first moment that is not charged; of wall-clock time alone */
     _Atomic uint64_t cpu_ns;   /* CPU time of the native thread that is charged already */
     _Atomic uint64_t ran_until_ns; /* when it gave up the GVL; 0: its CPU time until then is charged */
     _Atomic uint64_t without_ns; /* since the last look: how long it had no GVL, but for a wait that it is in */
+    _Atomic uint32_t waits;    /* how often it has given up the GVL */
+    _Atomic bool shares_native; /* while it waits, its native thread may run others */
+    /* Of a wait: at the first look, the CPU time of its native thread, and when that was. */
+    _Atomic uint32_t seen_wait; /* number of the wait */
+    _Atomic uint64_t seen_cpu_ns, seen_ns;
     /* The thread's own. */
     struct rb_vm_trace_ractor *ractor; /* whose it is */
     struct vm_trace_sample_ring *ring; /* while it has the GVL, or its stacks could not be named; else NULL */
@@ -116,6 +130,12 @@ void rb_vm_trace_sampled_end(struct vm_trace_sampled *thread);
 /* Call it for each thread. World stopped. */
 void rb_vm_trace_sampled_each(void (*function)(struct vm_trace_sampled *thread, void *data), void *data);
 
+/*
+ * Charge the moments that were due until `now_ns` (rb_vm_trace_clock_system_ns) to the phase that the thread is in,
+ * which is about to change. Any thread; takes no lock.
+ */
+void rb_vm_trace_sampled_charge_due(struct vm_trace_sampled *thread, uint64_t now_ns);
+
 /* The current native thread runs this Ruby thread from now on; NULL: none. */
 void rb_vm_trace_sampled_run(struct vm_trace_sampled *thread);
 
@@ -130,6 +150,13 @@ void rb_vm_trace_sampled_settle(struct vm_trace_sampled *thread);
 
 /* The current thread has the GVL again. If CPU time is sampled: what it took without it counts as blocked. */
 void rb_vm_trace_sampled_charge_cpu(struct vm_trace_sampled *thread);
+
+/*
+ * What share of a wait that a look has seen, and that ended at `to_ns`, a thread without the GVL had a CPU for: a
+ * method in C computes so. 0: its native thread may have run others. From now on the wait counts as not seen. The
+ * thread itself, or who has its ractor's GVL while it waits.
+ */
+double rb_vm_trace_sampled_cpu_share(struct vm_trace_sampled *thread, uint64_t to_ns);
 
 /* Take what is charged. */
 static inline struct vm_trace_charged

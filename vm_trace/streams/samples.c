@@ -128,6 +128,46 @@ empty_ring(struct rb_vm_trace_ractor *ractor, struct vm_trace_sampled *thread)
     rb_vm_trace_sample_ring_take(ring, name_stack, &naming);
 }
 
+static bool
+cpu_p(void)
+{
+    return rb_vm_trace_samples.only && strcmp(rb_vm_trace_samples.only, "cpu") == 0;
+}
+
+/* A stretch of time in which a thread had the same stack. */
+struct stretch {
+    struct rb_execution_context_struct *ec;
+    uint64_t from_ns, to_ns;
+};
+
+/* Write what is charged to it, in pieces. */
+static void
+put_pieces(struct rb_vm_trace_ractor *ractor, const struct stretch *stretch, enum vm_trace_sample_state state,
+           struct vm_trace_charged charged)
+{
+    struct rb_vm_trace_stacks *stacks = &ractor->stacks;
+    if (!charged.ns) return;
+    ractor_notice_reset(ractor);
+    bool captured = stacks_capture(stacks, stretch->ec, 0);
+    if (captured && stacks->walk.count == 0) captured = put_no_frames(stacks);
+    if (!captured) {
+        ractor->lost++;
+        return;
+    }
+    uint64_t pieces = charged.ns / PIECE_NS + 1;
+    uint64_t elapsed_ns = stretch->to_ns > stretch->from_ns ? stretch->to_ns - stretch->from_ns : 0;
+    if (pieces > MOST_PIECES) pieces = MOST_PIECES;
+    struct vm_trace_time_sample sample = { task_of(stretch->ec), state, 0, 0 };
+    for (uint64_t i = 0, ns = 0, ticks = 0; i < pieces; i++) {
+        uint64_t until_ns = charged.ns * (i + 1) / pieces, until_ticks = charged.ticks * (i + 1) / pieces;
+        sample.ns = stretch->from_ns + (uint64_t)((double)elapsed_ns * ((double)i + 0.5) / (double)pieces);
+        sample.weight_ns = until_ns - ns;
+        put_sample(ractor, &sample, until_ticks - ticks);
+        ns = until_ns;
+        ticks = until_ticks;
+    }
+}
+
 /*
  * Write what is charged to a thread whose stack is that of `ec` all the time, from `from_ns` to
  * `to_ns`.
@@ -141,27 +181,25 @@ put_charged(struct rb_vm_trace_ractor *ractor, struct vm_trace_sampled *thread, 
         [VM_TRACE_CHARGE_GC] = VM_TRACE_SAMPLE_GC, [VM_TRACE_CHARGE_BLOCKED] = VM_TRACE_SAMPLE_BLOCKED,
         [VM_TRACE_CHARGE_WAITING] = VM_TRACE_SAMPLE_WAITING
     };
-    struct vm_trace_charged charged = sampled_take(thread, charge);
-    if (!charged.ns) return;
-    struct rb_vm_trace_stacks *stacks = &ractor->stacks;
-    ractor_notice_reset(ractor);
-    bool captured = stacks_capture(stacks, ec, 0);
-    if (captured && stacks->walk.count == 0) captured = put_no_frames(stacks);
-    if (!captured) {
-        ractor->lost++;
-        return;
+    const struct stretch stretch = { ec, from_ns, to_ns };
+    put_pieces(ractor, &stretch, states[charge], sampled_take(thread, charge));
+}
+
+/* Write the time without the GVL: in which the thread had a CPU, and in which it was blocked. */
+static void
+put_blocked(struct rb_vm_trace_ractor *ractor, struct vm_trace_sampled *thread, const struct stretch *stretch)
+{
+    struct vm_trace_charged blocked = sampled_take(thread, VM_TRACE_CHARGE_BLOCKED), ran = blocked;
+    if (!blocked.ns) return;
+    if (!cpu_p()) {
+        double share = rb_vm_trace_sampled_cpu_share(thread, stretch->to_ns);
+        ran.ns = (uint64_t)(share * (double)blocked.ns);
+        ran.ticks = (uint64_t)(share * (double)blocked.ticks);
     }
-    uint64_t pieces = charged.ns / PIECE_NS + 1, elapsed_ns = to_ns > from_ns ? to_ns - from_ns : 0;
-    if (pieces > MOST_PIECES) pieces = MOST_PIECES;
-    struct vm_trace_time_sample sample = { task_of(ec), states[charge], 0, 0 };
-    for (uint64_t i = 0, ns = 0, ticks = 0; i < pieces; i++) {
-        uint64_t until_ns = charged.ns * (i + 1) / pieces, until_ticks = charged.ticks * (i + 1) / pieces;
-        sample.ns = from_ns + (uint64_t)((double)elapsed_ns * ((double)i + 0.5) / (double)pieces);
-        sample.weight_ns = until_ns - ns;
-        put_sample(ractor, &sample, until_ticks - ticks);
-        ns = until_ns;
-        ticks = until_ticks;
-    }
+    blocked.ns -= ran.ns;
+    blocked.ticks -= ran.ticks;
+    put_pieces(ractor, stretch, VM_TRACE_SAMPLE_WITHOUT_GVL, ran);
+    put_pieces(ractor, stretch, VM_TRACE_SAMPLE_BLOCKED, blocked);
 }
 
 /* Of a thread that waits, or has waited until now. */
@@ -171,7 +209,8 @@ put_wait(struct rb_vm_trace_ractor *ractor, struct vm_trace_sampled *thread, str
     uint64_t now_ns = clock_now_ns(&ractor->clock);
     uint64_t waited_ns = atomic_load_explicit(&thread->charged[VM_TRACE_CHARGE_WAITING].ns, memory_order_relaxed);
     uint64_t ready_ns = now_ns - thread->since_ns > waited_ns ? now_ns - waited_ns : thread->since_ns;
-    put_charged(ractor, thread, ec, VM_TRACE_CHARGE_BLOCKED, thread->since_ns, ready_ns);
+    const struct stretch blocked = { ec, thread->since_ns, ready_ns };
+    put_blocked(ractor, thread, &blocked);
     put_charged(ractor, thread, ec, VM_TRACE_CHARGE_WAITING, ready_ns, now_ns);
     thread->since_ns = now_ns;
 }
@@ -277,6 +316,10 @@ stand_still(struct vm_trace_sampled *thread, struct rb_execution_context_struct 
     thread->collections = atomic_load(&collections);
     thread->ec = ec;
     thread->since_ns = rb_vm_trace_clock_system_ns();
+    bool shares = rb_vm_trace_host_thread(ec).tid >= HOST_SYNTHETIC_THREADS;
+    atomic_store_explicit(&thread->shares_native, shares, memory_order_relaxed);
+    atomic_fetch_add_explicit(&thread->waits, 1, memory_order_release);
+    rb_vm_trace_sampled_charge_due(thread, thread->since_ns);
     atomic_store_explicit(&thread->ran_until_ns, thread->since_ns, memory_order_relaxed);
     rb_vm_trace_sampled_run(NULL);
 }
@@ -293,6 +336,12 @@ rb_vm_trace_sampled_suspending_slow(struct rb_execution_context_struct *ec, stru
     if (ractor) empty_ring(ractor, thread);
     bool unnamed = thread->ring && rb_vm_trace_sample_ring_owner(thread->ring);
     if (unnamed && why == RB_VM_TRACE_DEAD) rb_vm_trace_sample_ring_take(thread->ring, charge_again, thread);
+    if (ractor && why == RB_VM_TRACE_DEAD) { /* no other sample has this time */
+        uint64_t now_ns = rb_vm_trace_clock_system_ns();
+        rb_vm_trace_sampled_charge_due(thread, now_ns);
+        put_charged(ractor, thread, ec, VM_TRACE_CHARGE_RUNNING, now_ns, now_ns);
+        put_charged(ractor, thread, ec, VM_TRACE_CHARGE_NO_CPU, now_ns, now_ns);
+    }
     if (thread->ring && !rb_vm_trace_sample_ring_owner(thread->ring)) {
         rb_vm_trace_sample_ring_return(&state_of(thread->ractor)->rings, thread->ring);
         thread->ring = NULL;
@@ -332,7 +381,9 @@ rb_vm_trace_sampled_ready_slow(struct rb_vm_trace_thread *memory)
 {
     uint32_t blocks = VM_TRACE_BLOCKS;
     struct vm_trace_sampled *thread = sampled_of(memory);
-    if (thread) atomic_compare_exchange_strong(&thread->phase, &blocks, VM_TRACE_WAITS);
+    if (!thread) return;
+    rb_vm_trace_sampled_charge_due(thread, rb_vm_trace_clock_system_ns());
+    atomic_compare_exchange_strong(&thread->phase, &blocks, VM_TRACE_WAITS);
 }
 
 /* A wait at a barrier, as a stack to be named later. */
@@ -367,6 +418,7 @@ resume(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *memory
     uint32_t phase = atomic_load_explicit(&thread->phase, memory_order_relaxed);
     if (phase == VM_TRACE_RUNS || phase == VM_TRACE_SIGNALLED) return; /* it did not give up the GVL */
     thread->ractor = ractor;
+    rb_vm_trace_sampled_charge_due(thread, rb_vm_trace_clock_system_ns());
     rb_vm_trace_sampled_charge_cpu(thread);
     if (thread->ec) { /* it has given up the GVL, or was about to */
         if (thread->collections != atomic_load(&collections))
@@ -428,6 +480,7 @@ rb_vm_trace_samples_gc_enter(void)
     struct rb_execution_context_struct *ec = thread ? rb_vm_trace_host_current() : NULL;
     struct rb_vm_trace_ractor *ractor = recording_ractor(ec);
     if (!ractor) return;
+    rb_vm_trace_sampled_charge_due(thread, rb_vm_trace_clock_system_ns());
     sampled_phase(thread, VM_TRACE_COLLECTS);
     thread->since_ns = clock_now_ns(&ractor->clock);
     atomic_fetch_add(&collections, 1);
@@ -441,6 +494,7 @@ rb_vm_trace_samples_gc_exit(void)
     struct rb_execution_context_struct *ec = thread ? rb_vm_trace_host_current() : NULL;
     struct rb_vm_trace_ractor *ractor = recording_ractor(ec);
     if (!ractor || atomic_load_explicit(&thread->phase, memory_order_relaxed) != VM_TRACE_COLLECTS) return;
+    rb_vm_trace_sampled_charge_due(thread, rb_vm_trace_clock_system_ns());
     put_charged(ractor, thread, ec, VM_TRACE_CHARGE_GC, thread->since_ns, clock_now_ns(&ractor->clock));
     sampled_phase(thread, VM_TRACE_RUNS);
 }
@@ -473,12 +527,6 @@ request(const char *option, uint64_t *rate_out, const char **only_out)
     return true;
 }
 
-static bool
-cpu_p(void)
-{
-    return rb_vm_trace_samples.only && strcmp(rb_vm_trace_samples.only, "cpu") == 0;
-}
-
 /* One that runs when the session begins. World stopped. */
 static void
 add_thread(struct rb_execution_context_struct *ec, uint32_t tid, void *current)
@@ -493,6 +541,7 @@ add_thread(struct rb_execution_context_struct *ec, uint32_t tid, void *current)
     thread->ec = ec;
     thread->ractor = ractor;
     thread->since_ns = rb_vm_trace_clock_system_ns();
+    atomic_store(&thread->shares_native, rb_vm_trace_host_thread(ec).tid != tid);
     sampled_phase(thread, VM_TRACE_BLOCKS);
 }
 
@@ -578,6 +627,7 @@ put_rest(struct vm_trace_sampled *thread, void *data)
     if (thread == rb_vm_trace_sampled_current()) ec = ending->ec;
     if (!ec) return;
     uint64_t now_ns = clock_now_ns(&ending->ractor->clock);
+    rb_vm_trace_sampled_charge_due(thread, now_ns);
     put_charged(ending->ractor, thread, ec, VM_TRACE_CHARGE_RUNNING, now_ns, now_ns);
     put_charged(ending->ractor, thread, ec, VM_TRACE_CHARGE_NO_CPU, now_ns, now_ns);
     put_wait(ending->ractor, thread, ec);

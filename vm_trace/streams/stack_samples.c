@@ -8,13 +8,9 @@ static const char EXITS[] = "exits", LOST_TIME[] = "lost time", MIDDLE[] = HOST_
 /*
  * Of a stack without repetitions: so many outermost frames, then the middle that is left out where
  * it would be a block or more, then the innermost ones, all from a block's begin on. So stacks that
- * differ by a frame mostly keep the same ones. Each new stack is written whole. A program may take
- * millions of exits a second, each with another stack, but is sampled a thousand times.
+ * differ by a frame mostly keep the same ones. Each new stack is written whole.
  */
-enum {
-    BLOCK = 64, EXIT_OUTER = 64, EXIT_INNER = 2 * BLOCK, TIME_OUTER = HOST_SAMPLE_OUTER, TIME_INNER = 2000 - TIME_OUTER,
-    MOST_FRAMES = TIME_OUTER + 1 + TIME_INNER
-};
+enum { BLOCK = 64, OUTER = HOST_SAMPLE_OUTER, INNER = 2000 - OUTER, MOST_FRAMES = OUTER + 1 + INNER };
 
 /*
  * One sequence for all samples of a kind: Perfetto makes a session of each. Ractors that share a
@@ -23,10 +19,9 @@ enum {
 static const struct {
     uint32_t sequence, first_shared;
     const char *source;
-    size_t outer, inner;         /* frames of a deep stack; up to a block less of the inner ones */
 } kinds[] = {
-    [VM_TRACE_SAMPLED_EXITS] = { 101, 1 << 20, "ruby.exits", EXIT_OUTER, EXIT_INNER },
-    [VM_TRACE_SAMPLED_TIME] = { 102, 3 << 19, "ruby.samples", TIME_OUTER, TIME_INNER }
+    [VM_TRACE_SAMPLED_EXITS] = { 101, 1 << 20, "ruby.exits" },
+    [VM_TRACE_SAMPLED_TIME] = { 102, 3 << 19, "ruby.samples" }
 };
 enum { SHARED_SEQUENCES = 1 << 19 }; /* perfetto_timed_word has room for 21 bits */
 
@@ -326,12 +321,11 @@ stack_frames(struct rb_vm_trace_ractor *ractor, struct vm_trace_samples *samples
              uint32_t frames[MOST_FRAMES])
 {
     struct rb_vm_trace_stacks *stacks = &ractor->stacks;
-    const size_t outer = kinds[samples->kind].outer, inner = kinds[samples->kind].inner;
     size_t used = 0, skip = 0;
-    if (count > outer + inner) skip = (count - outer - inner + BLOCK) / BLOCK * BLOCK;
+    if (count > OUTER + INNER) skip = (count - OUTER - INNER + BLOCK) / BLOCK * BLOCK;
     for (size_t i = 0; i < count; i++) {
         uint32_t id;
-        if (skip && i == outer) {
+        if (skip && i == OUTER) {
             id = middle_id(ractor, samples);
             if (!id) return 0;
             frames[used++] = id;

@@ -48,7 +48,7 @@ struct vm_trace_samples {
 /* X(name, text): what a thread did at a sample of time. */
 #define VM_TRACE_SAMPLE_STATES_OF(X) \
     X(COMPILED, "compiled") X(INTERPRETED, "interpreted") X(COMPILING, "compiling") X(GC, "gc") \
-    X(BLOCKED, "blocked") X(WAITING, "waiting") X(NO_CPU, "no_cpu")
+    X(BLOCKED, "blocked") X(WAITING, "waiting") X(NO_CPU, "no_cpu") X(WITHOUT_GVL, "without_gvl")
 
 enum vm_trace_sample_state {
 #define X(name, text) VM_TRACE_SAMPLE_##name,

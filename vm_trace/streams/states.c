@@ -556,10 +556,9 @@ rb_vm_trace_states_resume(struct rb_vm_trace_ractor *ractor, struct rb_execution
 }
 
 void
-rb_vm_trace_fiber_switched_slow(struct rb_execution_context_struct *from, struct rb_execution_context_struct *to)
+rb_vm_trace_states_switched(struct rb_execution_context_struct *from, struct rb_execution_context_struct *to,
+                            struct rb_vm_trace_ractor *ractor)
 {
-    struct rb_vm_trace_ractor *ractor = trace_on() ? rb_vm_trace_host_ractor(to) : NULL;
-    if (!ractor || from == to) return;
     struct rb_vm_trace_states *left = known(from, ractor), *next = known(to, ractor);
     if (!left && !next) return;
     uint64_t ns = clock_now_ns(&ractor->clock);

@@ -14,6 +14,8 @@ extern int rb_vm_trace_states_on;
 void rb_vm_trace_states_uncompiled(struct rb_execution_context_struct *ec, uint64_t calls, uint64_t threshold);
 void rb_vm_trace_states_popped(struct rb_execution_context_struct *ec);
 void rb_vm_trace_states_unwound(struct rb_execution_context_struct *ec);
+void rb_vm_trace_states_switched(struct rb_execution_context_struct *from, struct rb_execution_context_struct *to,
+                                 struct rb_vm_trace_ractor *ractor);
 
 /*
  * A thread pauses at `ns`, until rb_vm_trace_states_resume: it gives up the GVL, or collects garbage.

@@ -39,6 +39,12 @@ call_nesting_free(struct call_nesting *nesting)
     free(nesting->kept);
 }
 
+static bool
+suspended_p(const struct call *call)
+{
+    return call->name == STRING_FIBER_SUSPENDED;
+}
+
 /* --- folding ------------------------------------------------------------------------------------ */
 
 static void
@@ -55,7 +61,8 @@ make_names(struct call_nesting *nesting, uint32_t name)
 static void
 fold_into(struct call_nesting *nesting, struct call *into, const struct call *from)
 {
-    if (nesting->visitor.fold != NULL) nesting->visitor.fold(nesting->visitor.context, into, from);
+    if (nesting->visitor.fold != NULL && !suspended_p(into))
+        nesting->visitor.fold(nesting->visitor.context, into, from);
     into->total_ns += from->total_ns;
     call_add_ns(&into->own_ns, from->own_ns);
     into->calls += from->calls;
@@ -163,7 +170,8 @@ join_later(struct call_nesting *nesting, struct call_track *track)
             continue;
         }
         call_add_ns(&caller->own_ns, (int64_t)(0 - track->list[i].total_ns));
-        nesting->visitor.late_callee(nesting->visitor.context, track->track, caller, &track->list[i]);
+        if (!suspended_p(&track->list[i]))
+            nesting->visitor.late_callee(nesting->visitor.context, track->track, caller, &track->list[i]);
     }
     track->count = kept;
     if (track->folded > kept) track->folded = kept;
@@ -215,10 +223,11 @@ nest(struct call_nesting *nesting, uint32_t number, struct call *call)
     for (; calls_last(track, call->begin_ns); track->count--) {
         const struct call *callee = &track->list[track->count - 1];
         call_add_ns(&call->own_ns, (int64_t)(0 - callee->total_ns));
-        nesting->visitor.callee(nesting->visitor.context, number, call, callee);
+        if (!suspended_p(callee)) nesting->visitor.callee(nesting->visitor.context, number, call, callee);
     }
     if (track->folded > track->count) track->folded = track->count;
-    nesting->visitor.returned(nesting->visitor.context, number, call);
+    if (!suspended_p(call)) nesting->visitor.returned(nesting->visitor.context, number, call);
+    else if (nesting->visitor.suspended != NULL) nesting->visitor.suspended(nesting->visitor.context, number, call);
     make_room(track->list, track->count, track->capacity);
     track->list[track->count++] = *call;
     if (track->count == track->limit) fold_oldest(nesting, track);
@@ -290,8 +299,10 @@ call_nesting_finish(struct call_nesting *nesting)
     for (uint32_t i = 0; i < nesting->tracks.count; i++) {
         struct call_track *track = row_table_at(&nesting->tracks, i);
         if (track->late) join_later(nesting, track);
-        for (uint32_t at = 0; at < track->count; at++)
-            nesting->visitor.outermost(nesting->visitor.context, track->track, &track->list[at]);
+        for (uint32_t at = 0; at < track->count; at++) {
+            if (!suspended_p(&track->list[at]))
+                nesting->visitor.outermost(nesting->visitor.context, track->track, &track->list[at]);
+        }
     }
     free_tracks(nesting);
 }

@@ -52,6 +52,8 @@ struct call_nesting_visitor {
     void (*late_callee)(void *context, uint32_t track, struct call *caller, const struct call *callee);
     /* It has no caller. */
     void (*outermost)(void *context, uint32_t track, const struct call *call);
+    /* The fiber did not run: this is no call of the others, and no own time of its caller. Or NULL. */
+    void (*suspended)(void *context, uint32_t track, const struct call *call);
     /* Calls of the same name become one entry, `into`; or NULL. */
     void (*fold)(void *context, struct call *into, const struct call *from);
 };

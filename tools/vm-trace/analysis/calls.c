@@ -188,6 +188,16 @@ on_outermost(void *context, uint32_t track, const struct call *call)
     call_add_ns(&sum->totals.own_ns, call->own_ns);
 }
 
+static void
+on_suspended(void *context, uint32_t track, const struct call *call)
+{
+    struct calls *calls = context;
+    struct call_thread *thread = row_table_get(&calls->threads, &track);
+    if (thread == NULL) return;
+    thread->suspended_ns += call->total_ns;
+    thread->recorded_ns -= call->total_ns; /* that of the outermost call includes it */
+}
+
 /* --- all ---------------------------------------------------------------------------------------------- */
 
 void
@@ -196,7 +206,7 @@ calls_init(struct calls *calls, void *context, bool (*wanted)(void *context, uin
     *calls = (struct calls){.context = context, .wanted = wanted};
     const struct call_nesting_visitor visitor = {
         .context = calls, .callee = on_callee, .late_callee = on_late_callee, .returned = on_returned,
-        .outermost = on_outermost};
+        .outermost = on_outermost, .suspended = on_suspended};
     call_nesting_init(&calls->nesting, &visitor);
     row_table_init(&calls->sums, sizeof(struct call_sum), CALL_SUM_KEYS, CALL_SUMS_MAX);
     row_table_init(&calls->pairs, sizeof(struct call_pair), CALL_PAIR_KEYS, CALL_PAIRS_MAX);

@@ -3,8 +3,9 @@
 /* calls.h - sums of the stream `calls`: total and own time of each method, by thread; of each pair of
  * caller and callee; and the slowest single calls.
  *
- * The total time of a method counts a call that is inside of another call of it only once. Own times of a
- * thread's calls add up to the time that it spent in recorded calls. Only what lies in the window counts.
+ * The total time of a method counts a call that is inside of another call of it only once, also while the fiber
+ * does not run. Own times of a thread's calls add up to the time that it spent in recorded calls and ran. Only
+ * what lies in the window counts.
  *
  * Memory grows with the number of different methods, callers and threads, not of calls.
  */
@@ -51,7 +52,8 @@ enum { CALL_PAIR_KEYS = 3 };
 
 struct call_thread {
     uint32_t track; /* the key */
-    uint64_t recorded_ns; /* in recorded calls */
+    uint64_t recorded_ns; /* in recorded calls, while the fiber ran */
+    uint64_t suspended_ns; /* in recorded calls of a fiber that did not run */
 };
 
 /* A single call. */

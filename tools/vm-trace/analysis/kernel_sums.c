@@ -65,7 +65,8 @@ kernel_sums_call(struct kernel_sums *sums, struct pool *pool, uint32_t number, u
                  const struct fxt_event *event)
 {
     const struct kernel_process *process = process_of(sums, number);
-    if (process->has_callers) syscall_callers_call(&sums->callers, pool, thread, event, process->seen_ns);
+    bool runs = event->name.id != STRING_FIBER_SUSPENDED;
+    if (process->has_callers && runs) syscall_callers_call(&sums->callers, pool, thread, event, process->seen_ns);
 }
 
 void

@@ -44,8 +44,8 @@ struct row_table sample_sums(const struct time_samples *samples, bool lines);
  * time. */
 void sample_sums_sort(struct row_table *rows, const struct pool *pool, bool waits, bool total);
 
-/* The 95 % confidence interval of a part of a time, to either side: `period_ns` apart, samples hit the part
- * with the probability of its share. A part of nothing has none. */
+/* The 95 % confidence interval of a part of the time of all samples, waits included, to either side: `period_ns`
+ * apart, samples hit the part with the probability of its share. A part of nothing has none. */
 double sample_error_ns(uint64_t part_ns, uint64_t whole_ns, uint64_t period_ns);
 
 #endif

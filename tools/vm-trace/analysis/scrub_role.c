@@ -34,7 +34,7 @@ role_of_event(struct fxt_string category, struct fxt_string name)
       case STRING_ALLOCATION: return word_if(name.id == STRING_FREED || name.id == STRING_ALIVE);
       case STRING_BLOCKED: return name.id == STRING_BARRIER ? SCRUB_WORD : SCRUB_LABEL;
       case STRING_REPROFILE: return name.id == STRING_RECOMPILATION ? SCRUB_WORD : SCRUB_LABEL;
-      case STRING_CALL:
+      case STRING_CALL: return name.id == STRING_FIBER_SUSPENDED ? SCRUB_WORD : SCRUB_LABEL;
       case STRING_PREEMPTED: return SCRUB_LABEL;
       case STRING_COMPILE: return SCRUB_COMPILATION;
       default: return SCRUB_FREE;
@@ -71,7 +71,7 @@ static bool
 sample_word_p(struct fxt_string text)
 {
     static const char *const words[] = {"ruby.exits", "ruby.samples", "lost time", "wall time", "CPU time", "no_cpu",
-                                        "fiber"};
+                                        "without_gvl", "fiber"};
     bool found = known_p(text);
     for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++) found |= fxt_string_is(text, words[i]);
     return found;

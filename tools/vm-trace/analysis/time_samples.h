@@ -18,7 +18,8 @@
 #define TIME_SAMPLE_STATES_OF(X) \
     X(COMPILED, "compiled", "compiled") X(INTERPRETED, "interpreted", "interpreted") \
     X(COMPILING, "compiling", "compiling") X(GC, "gc", "GC") X(BLOCKED, "blocked", "blocked") \
-    X(WAITING, "waiting", "waiting") X(NO_CPU, "no_cpu", "no CPU")
+    X(WAITING, "waiting", "waiting") X(NO_CPU, "no_cpu", "no CPU") \
+    X(WITHOUT_GVL, "without_gvl", "without GVL")
 
 enum time_sample_state {
 #define TIME_SAMPLE_STATE(name, text, title) TIME_SAMPLE_##name,

@@ -33,6 +33,7 @@ static const struct {
     [FIREFOX_COMPILED] = {"Compiled", "blue"},
     [FIREFOX_INTERPRETED] = {"Interpreted", "lightblue"},
     [FIREFOX_NO_CPU] = {"No CPU", "magenta"},
+    [FIREFOX_WITHOUT_GVL] = {"C without the GVL", "brown"},
 };
 
 /* --- output ------------------------------------------------------------------------------------------- */

@@ -48,7 +48,8 @@ source_rows(struct report *report, enum where_source source)
 static bool
 runs_p(unsigned kind)
 {
-    return kind < EXECUTION_RUNNING_STATES || kind == WHERE_INTERPRETED || kind == WHERE_RUNNING;
+    return kind < EXECUTION_RUNNING_STATES || kind == WHERE_INTERPRETED || kind == WHERE_RUNNING ||
+           kind == WHERE_WITHOUT_GVL;
 }
 
 static uint64_t
@@ -67,7 +68,7 @@ thread_where(struct report *report, enum where_source source, uint32_t row, uint
         [TIME_SAMPLE_COMPILED] = EXECUTION_COMPILED,   [TIME_SAMPLE_INTERPRETED] = WHERE_INTERPRETED,
         [TIME_SAMPLE_COMPILING] = EXECUTION_COMPILING, [TIME_SAMPLE_GC] = EXECUTION_GC,
         [TIME_SAMPLE_BLOCKED] = EXECUTION_BLOCKED,     [TIME_SAMPLE_WAITING] = EXECUTION_WAITING,
-        [TIME_SAMPLE_NO_CPU] = WHERE_NO_CPU,
+        [TIME_SAMPLE_NO_CPU] = WHERE_NO_CPU,           [TIME_SAMPLE_WITHOUT_GVL] = WHERE_WITHOUT_GVL,
     };
     const void *found = row_table_at(source_rows(report, source), row);
     memset(ns_out, 0, WHERE_KINDS * sizeof *ns_out);
@@ -110,15 +111,15 @@ add_lives(struct report *report, struct where *where)
     }
 }
 
-/* Sampled time without a CPU of the threads that count. */
+/* Sampled time of the threads that count in a state. */
 static uint64_t
-sampled_without_cpu(struct report *report, bool of_main)
+sampled_in(struct report *report, bool of_main, enum time_sample_state state)
 {
     uint64_t ns = 0;
     for (uint32_t i = 0; i < report->samples.threads.count; i++) {
         const struct sample_thread *thread = row_table_at(&report->samples.threads, i);
         if (!report_thread_wanted(report, thread->thread)) continue;
-        if (!of_main || main_thread_p(report, thread->thread)) ns += thread->times.ns[TIME_SAMPLE_NO_CPU];
+        if (!of_main || main_thread_p(report, thread->thread)) ns += thread->times.ns[state];
     }
     return ns;
 }
@@ -128,7 +129,7 @@ sampled_without_cpu(struct report *report, bool of_main)
 static void
 take_out_no_cpu(struct report *report, struct where *where, enum where_source source)
 {
-    uint64_t without_ns = sampled_without_cpu(report, where->of_main);
+    uint64_t without_ns = sampled_in(report, where->of_main, TIME_SAMPLE_NO_CPU);
     uint64_t ran = ran_ns(where->ns) + (source == OF_SAMPLES ? without_ns : 0);
     if (without_ns > ran) without_ns = ran;
     where->cpu_part = ran > 0 ? (double)(ran - without_ns) / (double)ran : 1;
@@ -138,6 +139,22 @@ take_out_no_cpu(struct report *report, struct where *where, enum where_source so
         where->ns[WHERE_NO_CPU] += where->ns[kind] - left_ns;
         where->ns[kind] = left_ns;
     }
+}
+
+/* For these streams a method in C that computes without the GVL is blocked. */
+static void
+take_out_without_gvl(struct report *report, struct where *where)
+{
+    uint64_t ns = sampled_in(report, where->of_main, TIME_SAMPLE_WITHOUT_GVL);
+    uint64_t *blocked_ns = &where->ns[EXECUTION_BLOCKED];
+    if (where->of_main) {
+        if (ns > *blocked_ns) ns = *blocked_ns;
+        *blocked_ns -= ns;
+    }
+    else {
+        where->whole_ns += ns; /* blocked time does not count */
+    }
+    where->ns[WHERE_WITHOUT_GVL] += ns;
 }
 
 static int
@@ -151,7 +168,8 @@ longest_state_first(const void *left, const void *right)
 static void
 list_states(struct where *where)
 {
-    static const char *const others[WHERE_KINDS - EXECUTION_UNSEEN] = {"interpreted", "running", "waiting for a CPU"};
+    static const char *const others[WHERE_KINDS - EXECUTION_UNSEEN] = {"interpreted", "running", "waiting for a CPU",
+                                                                         "C without the GVL"};
     for (unsigned kind = 0; kind < WHERE_KINDS; kind++) {
         if (where->ns[kind] == 0) continue;
         bool known = kind < EXECUTION_UNSEEN;
@@ -187,6 +205,7 @@ where_of(const struct view *view)
         for (unsigned kind = 0; kind < WHERE_KINDS; kind++) where.ns[kind] += ns[kind], where.whole_ns += ns[kind];
     }
     take_out_no_cpu(report, &where, source);
+    if (source != OF_SAMPLES) take_out_without_gvl(report, &where);
     list_states(&where);
     return where;
 }
@@ -292,7 +311,7 @@ struct by_place {
     struct row_table allocations; /* of struct allocation_row, by frame */
     struct allocation_row allocated;
     struct row_table lasting; /* of struct lasting_exits */
-    uint64_t sampled_ns, period_ns; /* in which threads ran; 0: samples have no period */
+    uint64_t sampled_ns, period_ns; /* all samples; 0: they have no period */
     double gc_ns;                   /* all pauses */
     uint64_t collections;
     bool places_garbage; /* enough allocations were sampled to say where */
@@ -412,7 +431,8 @@ gather_places(const struct view *view, const struct where *where)
     row_table_init(&by_place.rows, sizeof(struct place), 1, PLACES_MAX);
     by_place.lasting = lasting_exits_of(report);
     by_place.period_ns = report->samples.all.period_ns;
-    by_place.sampled_ns = sample_threads_ns(&report->samples.threads, false);
+    by_place.sampled_ns = sample_threads_ns(&report->samples.threads, false) +
+                          sample_threads_ns(&report->samples.threads, true);
     gather_exits(view, &by_place);
     if (report->exits_only) return by_place;
     gather_interpreted(view, &by_place);

@@ -13,7 +13,7 @@
 enum { FINDINGS_MOST = 5 };
 
 /* An enum execution_state, or what other streams know instead. */
-enum where_kind { WHERE_INTERPRETED = EXECUTION_UNSEEN, WHERE_RUNNING, WHERE_NO_CPU, WHERE_KINDS };
+enum where_kind { WHERE_INTERPRETED = EXECUTION_UNSEEN, WHERE_RUNNING, WHERE_NO_CPU, WHERE_WITHOUT_GVL, WHERE_KINDS };
 
 struct where_state {
     const char *name; /* for people */

@@ -422,7 +422,7 @@ on_time_sample(void *context, const struct time_sample *sample)
         [TIME_SAMPLE_COMPILED] = FIREFOX_COMPILED, [TIME_SAMPLE_INTERPRETED] = FIREFOX_INTERPRETED,
         [TIME_SAMPLE_COMPILING] = FIREFOX_COMPILE, [TIME_SAMPLE_GC] = FIREFOX_GC,
         [TIME_SAMPLE_BLOCKED] = FIREFOX_BLOCKED, [TIME_SAMPLE_WAITING] = FIREFOX_WAITING,
-        [TIME_SAMPLE_NO_CPU] = FIREFOX_NO_CPU};
+        [TIME_SAMPLE_NO_CPU] = FIREFOX_NO_CPU, [TIME_SAMPLE_WITHOUT_GVL] = FIREFOX_WITHOUT_GVL};
     struct firefox_profile *firefox = context;
     note_time(firefox, sample->ts_ns, sample->ts_ns);
     uint32_t number = thread_tracks_of(&firefox->tracks, sample->provider, sample->pid, sample->tid);

@@ -16,6 +16,7 @@ struct calls_view {
     struct call_totals sum;    /* of all methods */
     uint64_t all_ns;          /* of the threads with calls */
     uint64_t outside_ns;      /* the part of it that is in no recorded call */
+    uint64_t suspended_ns;    /* in recorded calls of fibers that did not run: no part of it */
     uint32_t wanted;          /* methods that pass --method */
     bool left_out;            /* some calls were left out */
 };
@@ -39,7 +40,8 @@ method_wanted(const struct view *view, uint32_t name)
 static uint64_t
 thread_ns(const struct report *report, const struct call_thread *thread)
 {
-    return report_thread_ns(report, thread->track, thread->recorded_ns);
+    uint64_t suspended_ns = thread->suspended_ns;
+    return report_thread_ns(report, thread->track, thread->recorded_ns + suspended_ns) - suspended_ns;
 }
 
 static struct calls_view
@@ -58,6 +60,7 @@ calls_view(const struct view *view)
         uint64_t ns = thread_ns(report, thread);
         calls.all_ns += ns;
         calls.outside_ns += ns - thread->recorded_ns;
+        calls.suspended_ns += thread->suspended_ns;
     }
     calls.left_out = calls.sum.left_out > 0;
     return calls;
@@ -114,11 +117,15 @@ add_methods(const struct calls_view *calls)
         {"left_out_ns", "in these", COLUMN_DURATION, OWN_SUM(LEFT_OUT_NS), .people_if = CALLS_LEFT_OUT},
         {"method", "method", COLUMN_TEXT, OWN_CELL(METHOD)},
     };
-    char number[NUMBER_TEXT], recorded[NUMBER_TEXT], all[NUMBER_TEXT];
+    char number[NUMBER_TEXT], recorded[NUMBER_TEXT], all[NUMBER_TEXT], suspended[NUMBER_TEXT];
     struct fxt_string title = document_text(
         view->document, "Calls by own time: %s call%s, which took %s of the %s of their threads (share: of the latter)",
         with_commas(number, calls->sum.calls), calls->sum.calls == 1 ? "" : "s",
         duration_text(recorded, calls->all_ns - calls->outside_ns), duration_text(all, calls->all_ns));
+    if (calls->suspended_ns > 0) {
+        title = document_text(view->document, "%s; their fibers were suspended for %s, which only total time includes",
+                              title.ptr, duration_text(suspended, calls->suspended_ns));
+    }
     title = view_title(view, title, view->report->calls.uncounted, "methods, callers or threads");
     uint32_t count;
     struct call_row *rows = rows_with_outside(calls, &count);

@@ -82,6 +82,7 @@ struct place_table {
     const char *title; /* followed by the whole time */
     bool waits;
     bool total; /* by total time; else by own time, and only with own time */
+    uint64_t sampled_ns; /* of the report: of threads that ran, and of those that waited */
 };
 
 enum { OWN, ERROR, TOTAL };
@@ -101,7 +102,7 @@ place_cell(const struct table_def *def, unsigned own, const void *row)
     uint64_t own_ns = sample_times_ns(&place->own, places->waits);
     if (own == OWN) return cell_number(own_ns);
     if (own == TOTAL) return cell_number(place->total_ns[places->waits]);
-    return cell_number((uint64_t)sample_error_ns(own_ns, def->whole, def->view->report->samples.all.period_ns));
+    return cell_number((uint64_t)sample_error_ns(own_ns, places->sampled_ns, def->view->report->samples.all.period_ns));
 }
 
 static bool
@@ -115,6 +116,8 @@ add_places(const struct view *view, struct row_table *rows, const struct place_t
 {
     struct report *report = view->report;
     const uint64_t whole = sample_threads_ns(&report->samples.threads, places->waits);
+    struct place_table of_report = *places;
+    of_report.sampled_ns = whole + sample_threads_ns(&report->samples.threads, !places->waits);
     if (whole == 0) return;
     const struct table_column columns[] = {
         {"own_ns", "own", COLUMN_DURATION, OWN_SUM(OWN)},
@@ -131,7 +134,7 @@ add_places(const struct view *view, struct row_table *rows, const struct place_t
     sample_sums_sort(rows, report->pool, places->waits, places->total);
     view_table(&(struct table_def){
         .view = view, .id = places->id, .rows = rows, COLUMNS_OF(columns), .counts = place_counts, .cell = place_cell,
-        .context = places, .whole = whole, .shown_empty = true,
+        .context = &of_report, .whole = whole, .shown_empty = true,
         .given = (places->waits ? WAITS : RUNS) | (error ? HAS_ERROR : 0),
         .title = document_text(view->document, "%s, %s in all (share: of these; %% of states: of own)", places->title,
                                duration_text(time, whole))});

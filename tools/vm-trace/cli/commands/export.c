@@ -382,7 +382,7 @@ const struct command command_export = {
         "where time slices ended, --kind=allocations the estimated bytes that were allocated, and\n"
         "--kind=calls the own time of recorded calls, without the calls that are recorded inside,\n"
         "and --kind=samples the sampled time of threads; each stack ends with what the thread did:\n"
-        "compiled, interpreted, compiling, gc, blocked, waiting (for the GVL) or no_cpu.\n"
+        "compiled, interpreted, compiling, gc, blocked, waiting (for the GVL), no_cpu or without_gvl.\n"
         "With --weight=lost exits weigh what they lost: the recorded exits of a line share the\n"
         "exact sum of its sites, and a line without recorded exits has `(no stack)`.\n"
         "With --since, --until or --thread it is only that part, and says so: what lies across a\n"

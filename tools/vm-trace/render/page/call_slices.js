@@ -16,10 +16,12 @@
 // before the trace, 2: it ended after it), calls inside that are not recorded, their ns.
 "use strict";
 function call_slices({ data, S, label_threads }) {
-  const FLAME_NODES_MAX = 200000, NO_NODE = 0xffffffff;
+  const FLAME_NODES_MAX = 200000, NO_NODE = 0xffffffff, SUSPENDED = "(fiber suspended)"; // a slice, but no call
   const calls = data.calls, count = calls.slices;
   const methods = calls.methods.map(([name, times, total, own_ns, longest]) => (
     { name: S[name], calls: times, total, own: own_ns, longest }));
+  const suspended_number = methods.findIndex(({ name }) => name === SUSPENDED);
+  const called = methods.filter(({ name }) => name !== SUSPENDED);
   const begins = new Float64Array(count), ends = new Float64Array(count), own = new Float64Array(count);
   const method_of = new Uint32Array(count), depth_of = new Uint32Array(count), parent_of = new Int32Array(count);
   const recursive = new Uint8Array(count); // a call of the same method contains it
@@ -111,23 +113,38 @@ function call_slices({ data, S, label_threads }) {
     const sums = methods.map(({ name }) => ({ name, calls: 0, total: 0, own: 0, longest: 0 }));
     visit_window(window, (i, ns) => {
       const sum = sums[method_of[i]], parent = parent_of[i];
+      if (parent >= 0) sums[method_of[parent]].own -= ns;
+      if (method_of[i] === suspended_number) return;
       sum.calls++;
       sum.own += ns;
       if (!recursive[i]) sum.total += ns;
       if (ns > sum.longest) sum.longest = ns;
-      if (parent >= 0) sums[method_of[parent]].own -= ns;
     });
     return sums.filter((sum) => sum.calls > 0).sort((a, b) => b.own - a.own || b.total - a.total);
   }
 
   // The nodes of a flame graph, and for each slice its node. Paths beyond the limit stay in their callers.
   let flame = null;
+  // The time in which a fiber does not run, the slice `i`, is none of the calls around it.
+  function take_out(nodes, node_of, i, column, ns) {
+    let node = parent_of[i] < 0 ? NO_NODE : node_of[parent_of[i]];
+    while (node !== NO_NODE) {
+      nodes[node][column] -= ns;
+      node = node === 0 ? NO_NODE : nodes[node].parent;
+    }
+  }
+
   function flame_paths() {
     if (flame) return flame;
     const nodes = [{ parent: 0, text: "all calls", total: 0 }], node_of = new Uint32Array(count);
     const by_key = new Map();
     let left_out = 0;
     for (let i = 0; i < count; i++) {
+      if (method_of[i] === suspended_number) {
+        node_of[i] = NO_NODE;
+        take_out(nodes, node_of, i, "total", ends[i] - begins[i]);
+        continue;
+      }
       const above = parent_of[i] < 0 ? 0 : node_of[parent_of[i]], key = above * methods.length + method_of[i];
       let node = above === NO_NODE ? NO_NODE : by_key.get(key);
       if (node === undefined) {
@@ -153,6 +170,7 @@ function call_slices({ data, S, label_threads }) {
     const { nodes, node_of } = flame_paths();
     for (const node of nodes) node.value = node.calls = 0;
     visit_window(window, (i, ns) => {
+      if (method_of[i] === suspended_number) take_out(nodes, node_of, i, "value", ns);
       if (node_of[i] === NO_NODE) return;
       const node = nodes[node_of[i]];
       node.value += ns;
@@ -162,7 +180,7 @@ function call_slices({ data, S, label_threads }) {
   }
 
   return {
-    count, methods, tracks, begins, ends, own, method_of, depth_of, parent_of, extras, can_unpack, unpack,
+    count, methods, called, tracks, begins, ends, own, method_of, depth_of, parent_of, extras, can_unpack, unpack,
     first_after, sums_in, flame_paths, weigh_flame,
   };
 }

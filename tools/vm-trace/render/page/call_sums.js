@@ -53,7 +53,7 @@ function call_sums_view({
 
   function draw_methods() {
     const whole = page_window.is_whole() || !view.ready;
-    const all_sums = whole ? calls.methods : calls.sums_in(page_window.get()), value = COLUMNS[view.sort][1];
+    const all_sums = whole ? calls.called : calls.sums_in(page_window.get()), value = COLUMNS[view.sort][1];
     const sums = all_sums.filter(({ name }) => search.matches(name));
     if (view.sort === "method") sums.sort((a, b) => (a.name < b.name ? -1 : 1));
     else sums.sort((a, b) => value(a) - value(b));
