@@ -2,7 +2,7 @@
  * The trace file. See chunk_file.h for its rules.
  */
 #ifndef _GNU_SOURCE
-# define _GNU_SOURCE 1 /* fallocate, MAP_ANONYMOUS, MADV_POPULATE_WRITE, MADV_COLLAPSE */
+# define _GNU_SOURCE 1 /* fallocate, MAP_ANONYMOUS */
 #endif
 #include "vm_trace/store/chunk_file.h"
 #include "vm_trace/store/file_claim.h"
@@ -27,6 +27,14 @@
 #define PIECE_WORDS (PIECE_BYTES / FXT_WORD_BYTES)
 #define PIECES (CHUNK_FILE_GROWTH_BYTES / PIECE_BYTES)
 #define PAGE_BYTES (VM_TRACE_PAGE_WORDS * FXT_WORD_BYTES)
+
+/* Of the kernel, which may be newer than the C library's headers; one that does not know them says EINVAL. */
+#ifndef MADV_POPULATE_WRITE
+# define MADV_POPULATE_WRITE 23
+#endif
+#ifndef MADV_COLLAPSE
+# define MADV_COLLAPSE 25
+#endif
 
 int64_t rb_vm_trace_chunk_file_wait_ns = CHUNK_FILE_WAIT_NS;
 size_t rb_vm_trace_chunk_file_page_bytes;
@@ -507,13 +515,9 @@ limit_allows(const struct rb_vm_trace_chunk_file *file, size_t bytes)
 static void
 make_writable(struct rb_vm_trace_chunk_file *file, char *at, size_t bytes)
 {
-#ifdef MADV_COLLAPSE
     if (bytes == CHUNK_FILE_GROWTH_BYTES && file->collapses && madvise(at, bytes, MADV_COLLAPSE) != 0)
         file->collapses = errno == EAGAIN || errno == EBUSY;
-#endif
-#ifdef MADV_POPULATE_WRITE
     if (madvise(at, bytes, MADV_POPULATE_WRITE) != 0) { /* then they come one by one */ }
-#endif
     for (size_t byte = 0; byte < bytes; byte += PAGE_BYTES)
         __atomic_fetch_or((uint64_t *)(at + byte), 0, __ATOMIC_RELAXED);
 }
