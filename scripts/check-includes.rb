@@ -1,6 +1,7 @@
 #!/usr/bin/env ruby
 # Checks that includes point one way, and keeps the picture of the layers in doc/**/architecture.md up to date.
-#   check-includes.rb [ROOT]            fails on an include of a higher layer, a cycle, a file in no layer, or an old picture
+#   check-includes.rb [ROOT]            fails on an include of a higher layer, a cycle of includes or calls, a file in no
+#                                       layer, or an old picture
 #   check-includes.rb --write [ROOT]    writes the picture
 # A source and its header (name.c, name.h) count as one unit, so a cycle is one between units.
 
@@ -16,15 +17,16 @@ TREES = {
   "tools/vm-trace" => {
     layers: ["base", "fxt", "analysis", "db", "render", "cli/*.[ch]", "cli/commands", "main.c"],
     shared: "vm_trace/schema/",
-    outside: ["render"] # the page of `vm-trace html`, as strings that the build makes
+    outside: ["render"], # the page of `vm-trace html`, as strings that the build makes
+    calls: true # between files, these have no circles either
   }
 }
 
 class Tree
   attr_reader :name, :faults
 
-  def initialize(root, name, layers:, outside:, shared: nil)
-    @root, @name, @layers, @outside, @shared = root, name, layers, outside, shared
+  def initialize(root, name, layers:, outside:, shared: nil, calls: false)
+    @root, @name, @layers, @outside, @shared, @calls = root, name, layers, outside, shared, calls
     @files = Dir.glob("**/*.{c,h,def}", base: File.join(root, name)).sort
     @faults = []
     @includes = @files.to_h { |file| [file, read(file)] }
@@ -38,7 +40,8 @@ class Tree
       layer = layer_of(file) or next fault(file, nil, "is in no layer; #{@name}/ has #{@layers.join(", ")}")
       @includes[file].each { |line, included| check_include(file, layer, line, included) }
     end
-    cycles.each { |units| @faults << "#{@name}: these include each other: #{units.sort.join(", ")}" }
+    cycles(includes_of_units).each { |units| @faults << "#{@name}: these include each other: #{units.sort.join(", ")}" }
+    cycles(calls_of_units).each { |units| @faults << "#{@name}: these call each other: #{units.sort.join(", ")}" } if @calls
     @faults
   end
 
@@ -55,10 +58,24 @@ class Tree
     ["`#{@name}/`, the highest layer first:", "", "| layer | units | includes |", "|---|---|---|", *rows].join("\n")
   end
 
-  # Units that include each other, directly or not: the strongly connected components of more than one (Tarjan).
-  def cycles
+  def includes_of_units
     graph = Hash.new { |h, k| h[k] = [] }
     @includes.each { |file, list| list.each { |_, to| graph[unit(file)] << unit(to) if to && unit(to) != unit(file) } }
+    graph
+  end
+
+  # Of each unit those with functions that it names. A definition begins a line with the name, below its type.
+  def calls_of_units
+    texts = @files.select { |file| file.end_with?(".c") }.to_h do |file|
+      [unit(file), File.read(File.join(@root, @name, file), encoding: "UTF-8").gsub(%r{/\*.*?\*/|"(?:\\.|[^"\\\n])*"}m, "")]
+    end
+    home = {}
+    texts.each { |unit, text| text.scan(/^(?!static\b)\w.*\n(\w+)\(/) { home[$1] = unit } }
+    texts.to_h { |unit, text| [unit, text.scan(/\w+/).uniq.filter_map { |word| home[word] } - [unit]] }
+  end
+
+  # Units that reach each other: the strongly connected components of more than one (Tarjan).
+  def cycles(graph)
     index, low, stack, found = {}, {}, [], []
     visit = lambda do |node|
       index[node] = low[node] = index.size

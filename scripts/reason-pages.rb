@@ -31,7 +31,8 @@ module ReasonPages
 
   # Rows with equal texts share a section, or a row of a table.
   def codes(rows) = rows.map { |row| code(row["reason"]) }.join(", ")
-  def texts(row) = row.values_at("meaning", "cause", "help")
+  def texts(row) = [*row.values_at("meaning", "cause"), [row["help"], pair(row)].compact.join(" ")]
+  def pair(row) = row["tested"] && "(Pair: [`#{row["tested"]}`](fixes.md).)"
 
   def section(rows)
     row = rows.first

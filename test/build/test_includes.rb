@@ -80,6 +80,17 @@ class TestIncludes < Minitest::Test
     assert_fault(%r{these include each other: store/a, store/b$})
   end
 
+  def test_calls_in_a_circle_fail_in_the_tool
+    layered
+    write "tools/vm-trace/base/pool.h"
+    File.write("#{@root}/tools/vm-trace/base/a.c", "int\na_first(void)\n{\n    return b_first(); /* a_second */\n}\n")
+    File.write("#{@root}/tools/vm-trace/base/b.c", "int\nb_first(void)\n{\n    return 1;\n}\n\nstatic int\na_second(void)\n{\n}\n")
+    check("--write")
+    assert_equal ["", true], check
+    File.write("#{@root}/tools/vm-trace/base/b.c", "int\nb_first(void)\n{\n    return a_first();\n}\n")
+    assert_fault(%r{tools/vm-trace: these call each other: base/a, base/b$})
+  end
+
   def test_include_of_the_vm_outside_of_the_host_fails
     layered
     write "vm_trace/capture/stacks.c", "vm_core.h"

@@ -29,8 +29,25 @@ class TestReasonPages < Minitest::Test
       # An example is that of its entry's reasons: where an interrupt is met is for the scheduler to say.
       names = ROWS.select { |other| other.values_at("example", "topic") == row.values_at("example", "topic") }
       names.map! { |other| other["reason"] }
-      seen = recorded(ruby(base), row["jit"].downcase, FLAGS.fetch(row["jit"]), row["example"])
-      assert seen.any? { |reason| names.any? { |name| File.fnmatch(name, reason) } }, "#{names}: #{seen}"
+      seen = recorded(ruby(base), row["jit"], row["example"])
+      assert_operator counted(seen, names), :>, 0, "#{names}: #{seen}"
+    end
+  end
+
+  # What the pair changes is what the advice is for: its exits are gone, or one in twenty is left. Counts are exact at
+  # any rate.
+  ROWS.select { |row| row["tested"] }.group_by { |row| row.values_at("jit", "tested", "help") }.each do |key, rows|
+    jit, pair, = key
+    define_method "test_pair_of_#{jit}_#{rows.first["reason"].gsub(/\W+/, "_")}" do
+      skip ENV["NO_RUBY"] if ENV["NO_RUBY"]
+      ruby = %w[ruby-4.0 ruby-4.1].map { |base| ruby(base) }.find { |path| File.exist?(path) }
+      skip "neither ruby-4.0 nor ruby-4.1 is built here" unless ruby
+      before, after = %w[before after].map do |side|
+        program = File.read(File.join(TOP, "examples/fixes", pair, "#{side}.rb"))
+        counted(recorded(ruby, jit, program, "#{FLAGS.fetch(jit)}-sample-rate=97"), rows.map { |row| row["reason"] })
+      end
+      assert_operator before, :>=, 100
+      assert_operator after, :<=, before / 20
     end
   end
 
@@ -143,16 +160,21 @@ class TestReasonPages < Minitest::Test
 
   def ruby(base) = File.join(TOP, "build", base, "ruby")
 
-  # Reasons of the exits that a program takes.
-  def recorded(ruby, jit, flag, program)
+  # How often one of the names is among reasons and their numbers.
+  def counted(reasons, names)
+    reasons.sum { |reason, count| names.any? { |name| File.fnmatch(name, reason) } ? count : 0 }
+  end
+
+  # Reasons of the exits that a program takes, and how many there are.
+  def recorded(ruby, jit, program, *flags)
     Dir.mktmpdir do |dir|
       File.write(File.join(dir, "example.rb"), program)
-      command = [ruby, "--disable=gems", "-W0", flag, "--#{jit}-trace-file=trace.fxt", "example.rb"]
+      command = [ruby, "--disable=gems", "-W0", FLAGS.fetch(jit), *flags, "--#{jit.downcase}-trace-file=trace.fxt", "example.rb"]
       out, status = Open3.capture2e({ "RUBYOPT" => nil }, *command, chdir: dir)
       assert_predicate status, :success?, out
       report = [TOOL, "report", "--top=1000", "--format=csv", "--table=exits_by_reason"]
       table, = Open3.capture2(*report, File.join(dir, "trace.fxt"))
-      CSV.parse(table, headers: true).map { |row| row["reason"] }
+      CSV.parse(table, headers: true).to_h { |row| [row["reason"], row["count"].to_i] }
     end
   end
 

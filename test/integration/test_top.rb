@@ -73,6 +73,7 @@ class TestTop < Integration::Test
       out, err, status = top("--count=2", "--interval=300ms", pid)
       assert_equal ["", 0], [err, status.exitstatus]
       assert_match(/^  threads .*% blocked/, out)
+      assert_match(/^What to change first .*\n +at least +at most +cause\n.* blocked in Kernel#sleep/, out)
       assert_match(/^on +false$/, tell("status", pid)[1])
       # Those of other tests are open, or about to be.
       wait_until("its folder is gone") { (Dir["/tmp/vm-trace-*/top.fxt"] - open_files).empty? }

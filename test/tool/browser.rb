@@ -91,7 +91,7 @@ class Browser
     prepare_tab(dark)
   end
 
-  def open(path) = visit("file://#{path}")
+  def open(path, hash = nil) = visit(["file://#{path}", hash].compact.join("#"))
 
   def visit(url)
     @origins |= [url[%r{\A\w+://[^/]*}]].compact

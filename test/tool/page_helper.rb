@@ -42,11 +42,11 @@ module PageHelper
     end
   end
 
-  # SCREENSHOTS=DIR keeps pictures of the browser.
-  def browse_file(path, **look)
+  # With all sections, or those of one tab; nil: as a page begins. SCREENSHOTS=DIR keeps pictures of the browser.
+  def browse_file(path, tab: "All", **look)
     skip_without_browser
     browser = Browser.shared(**look)
-    browser.open(path)
+    browser.open(path, tab && "tab=#{tab}")
     yield browser
     assert_empty browser.problems
     browser.screenshot(File.join(ENV["SCREENSHOTS"], "#{name}.png")) if ENV["SCREENSHOTS"]

@@ -239,14 +239,42 @@ class TestFirst < Minitest::Test
     assert_empty chosen["where"], "sums of states are of the whole trace"
   end
 
+  # The titles of the sections that have a place on the page.
+  def shown_sections(browser)
+    browser.map("main section", "e.offsetHeight > 0 ? (e.querySelector('h2') || e).innerText.split('\\n')[0] : null").compact
+  end
+
+  def pressed_tab(browser) = browser.texts("#tabs [aria-pressed=true]")
+
+  # Graphs are drawn when their tab is opened; a search goes through all tabs; a link keeps the tab.
+  def test_tabs_show_one_subject
+    browse(File.binread(File.join(TRACES, "states.fxt")), tab: nil) do |browser|
+      assert_equal %w[Overview Exits Trace All], browser.texts("#tabs button")
+      assert_equal [["Overview"], "What to change first"], [pressed_tab(browser), shown_sections(browser).first]
+      assert_operator browser.run("return document.documentElement.scrollHeight"), :<, 1000, "one screen"
+      browser.click("#tabs button:nth-child(2)")
+      assert_equal ["What exits cost", "When", "Where", "How it got there"], shown_sections(browser)
+      assert_operator browser.map("#flame .frame", "e.getBoundingClientRect().width").max, :>, 500
+      link = browser.run("return location.href")
+      assert_match(/#tab=Exits\z/, link)
+      browser.click("#tabs button:nth-child(1)")
+      search(browser, "Parser#scan")
+      assert_equal ["All"], pressed_tab(browser)
+      browser.visit("about:blank")
+      browser.visit(link)
+      assert_equal ["Exits"], pressed_tab(browser)
+    end
+  end
+
   def test_a_row_of_the_page_leads_to_its_evidence
-    browse(File.binread(File.join(TRACES, "states.fxt"))) do |browser|
+    browse(File.binread(File.join(TRACES, "states.fxt")), tab: nil) do |browser|
       rows = browser.map("#first-findings li", "e.innerText")
       assert_equal 5, rows.size
       gain = /\Aabout [\d.]+ % \([\d.]+ % to [\d.]+ %, [\d.]+ s\): /
       assert_match(/#{gain}exits at Parser#scan \(\/app\/parser\.rb:31\)\n/, rows.first)
       browser.run("document.querySelector('#first-findings button').click()")
       assert_equal "Parser#scan", browser.run("return document.getElementById('search').value")
+      assert_equal ["Exits"], pressed_tab(browser)
       assert_equal [true], rows_of(browser, "#table-section table").map { |row| row.join.include?("Parser#scan") }.uniq
     end
   end

@@ -476,7 +476,7 @@ class TestHtml < Minitest::Test
       browser.click("#flame-section [data-mode=inverted]")
       shown = ["#window", "#table-sum"].map { |selector| browser.text(selector) }
       link = browser.run("return location.href")
-      assert_match(/#window=\d+-\d+&search=.*&flame-modes=inverted\z/, link)
+      assert_match(/#tab=All&window=\d+-\d+&search=.*&flame-modes=inverted\z/, link)
       browser.visit("about:blank")
       browser.visit(link)
       assert_equal shown, ["#window", "#table-sum"].map { |selector| browser.text(selector) }
@@ -485,7 +485,7 @@ class TestHtml < Minitest::Test
       assert_equal ["slow & ä#", "true"], restored
       # What is in the middle, too; and nonsense does no harm.
       browser.run("window.old = true; " \
-                  "location.hash = '#window=9-1&flame-modes=sandwich+Foo%23even+(/app/foo.rb:30)&x=y'; " \
+                  "location.hash = '#tab=All&window=9-1&flame-modes=sandwich+Foo%23even+(/app/foo.rb:30)&x=y'; " \
                   "location.reload()")
       wait_for(browser, "!window.old && document.readyState === 'complete'")
       browser.settle

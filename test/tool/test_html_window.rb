@@ -41,7 +41,7 @@ class TestHtmlWindow < Minitest::Test
 
   # Shows the window by a link.
   def show(browser, from, to, more = "")
-    link = "#{browser.run("return location.href").sub(/#.*/, "")}#window=#{from}-#{to}#{more}"
+    link = "#{browser.run("return location.href").sub(/#.*/, "")}#tab=All&window=#{from}-#{to}#{more}"
     browser.visit("about:blank")
     browser.visit(link)
   end

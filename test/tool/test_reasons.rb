@@ -106,6 +106,7 @@ class TestReasons < Minitest::Test
         means     An integer is divided by zero; the interpreter raises `ZeroDivisionError`.
         causes    Code that relies on `rescue ZeroDivisionError`.
         helps     Test for zero before you divide.
+        tested    no pair of examples/fixes shows what that gains
         example   def div(a, b) = a / b
                   100.times { div(7, 2) }
                   10.times { div(7, 0) rescue 0 }
@@ -115,6 +116,7 @@ class TestReasons < Minitest::Test
         means     An integer is divided by zero; the interpreter raises `ZeroDivisionError`.
         causes    Code that relies on `rescue ZeroDivisionError`.
         helps     Test for zero before you divide.
+        tested    by examples/fixes/zero_division
         example   def div(a, b) = a / b
                   100.times { div(7, 2) }
                   10.times { div(7, 0) rescue 0 }
@@ -130,7 +132,7 @@ class TestReasons < Minitest::Test
     assert_includes markdown, "### `FixnumDivByZero`\n\n- **is**: exit of ZJIT\n"
     assert_includes markdown, "\n```ruby\ndef div(a, b) = a / b\n"
     csv = tool("explain", "--format=csv", "--table=advice", "FixnumDivByZero").out.lines
-    assert_match(/\Areason,jit,kind,stats,counter,meaning,cause,help,example/, csv.first)
+    assert_match(/\Areason,jit,kind,stats,counter,meaning,cause,help,tested,example/, csv.first)
     assert_match(/\A"?FixnumDivByZero"?,"?ZJIT"?,/, csv[1])
   end
 

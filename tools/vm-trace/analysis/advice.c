@@ -8,6 +8,7 @@
 #include "analysis/reason.h"
 
 #define NAMES(...) .names = {__VA_ARGS__}
+#define PAIR(folder) , .pair = (folder) /* after NAMES() */
 #define TOPIC(title, text) {.jit = JIT, .kind = KIND, .topic = (title), .meaning = (text)},
 #define ADVICE(reasons, means, causes, helps, program) \
     {.jit = JIT, .kind = KIND, reasons, .meaning = (means), .cause = (causes), .help = (helps), .example = (program)},
@@ -54,6 +55,12 @@ advice_lasting(const char *reason, struct fxt_string insn)
         if (advice->insn == NULL || fxt_string_is(insn, advice->insn)) return advice;
     }
     return NULL;
+}
+
+bool
+advice_untested_p(const struct advice *advice)
+{
+    return advice->pair == NULL && advice->help != NULL && strncmp(advice->help, "Nothing", strlen("Nothing")) != 0;
 }
 
 size_t

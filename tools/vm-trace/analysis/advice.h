@@ -34,8 +34,12 @@ struct advice {
     const char *meaning;             /* a heading's introduction, or NULL */
     const char *cause;
     const char *help;
+    const char *pair;    /* the folder of examples/fixes that shows what `help` gains, or NULL: untested */
     const char *example; /* a program that has the first of the names in its trace, or NULL */
 };
+
+/* Whether the help says that something helps, and no pair shows what. */
+bool advice_untested_p(const struct advice *advice);
 
 size_t advice_count(void);
 /* Returns a heading or advice by its number. */

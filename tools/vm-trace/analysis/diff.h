@@ -88,7 +88,7 @@ struct diff {
 
 /* Prefixes of paths and their names on the other side. */
 struct path_map {
-    struct {
+    struct path_prefix {
         const char *from;
         size_t from_bytes;
         const char *to;

@@ -250,7 +250,7 @@ void report_read_end(struct report *report);
 bool report_readable(const struct report *report);
 
 /* Whether an exit passes --reason and --method. */
-bool report_exit_wanted(struct report *report, const struct exit_row *exit_row);
+bool report_exit_wanted(struct report *report, uint32_t reason, uint32_t location);
 /* Whether a step of an ISEQ passes the filter, by its time and its label. */
 bool report_step_wanted(struct report *report, const struct version_step *step);
 

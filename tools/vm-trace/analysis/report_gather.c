@@ -21,20 +21,6 @@ enum { NO_THREAD = UINT32_MAX };
 /* --- filters ---------------------------------------------------------------------------- */
 
 static bool
-exit_wanted(struct report *report, uint32_t reason, uint32_t location)
-{
-    /* Both are asked: trace_filter.h reports what nothing matches. */
-    bool method = glob_matches(&report->method_glob, report->pool, location);
-    return glob_matches(&report->reason_glob, report->pool, reason) && method;
-}
-
-bool
-report_exit_wanted(struct report *report, const struct exit_row *exit_row)
-{
-    return exit_wanted(report, exit_row->reason, exit_row->location);
-}
-
-static bool
 time_wanted(const struct report *report, int64_t ts_ns)
 {
     int64_t ns = ts_ns - report->start_ns;
@@ -314,7 +300,7 @@ add_exit(struct report *report, const struct fxt_event *event, uint32_t native, 
     const struct exit_key key = exit_key(report->pool, event, process, event->category.id, location);
     uint32_t reason = key.words[2];
     bool fallback = event->category.id == STRING_FALLBACK;
-    bool wanted = exit_wanted(report, reason, location);
+    bool wanted = report_exit_wanted(report, reason, location);
     if (wanted) {
         *(fallback ? &thread->fallbacks : &thread->exits) += weight;
         seen_table_add(&report->seen, report->pool, event, reason, location, weight);

@@ -8,6 +8,14 @@
 #include "analysis/report_resolve.h"
 #include "base/xalloc.h"
 
+bool
+report_exit_wanted(struct report *report, uint32_t reason, uint32_t location)
+{
+    /* Both are asked: trace_filter.h reports what nothing matches. */
+    bool method = glob_matches(&report->method_glob, report->pool, location);
+    return glob_matches(&report->reason_glob, report->pool, reason) && method;
+}
+
 static struct exit_row *
 exit_row_at(const struct report *report, uint32_t number)
 {
@@ -381,7 +389,7 @@ report_resolve(struct report *report)
     for (uint32_t i = 0; i < report->exits.rows.count; i++) {
         struct exit_row *exit_row = exit_row_at(report, i);
         struct report_process *process = report_process(report, exit_row->process);
-        if (!report_exit_wanted(report, exit_row)) {
+        if (!report_exit_wanted(report, exit_row->reason, exit_row->location)) {
             if (process->exact && may_match_method(report, exit_row)) report->unnamed += exit_row->hits;
             exit_row_clear(exit_row);
         }

@@ -44,7 +44,7 @@ request(const struct live_source *source, const char *word, FILE *out)
     struct control_request request = {.bytes = 0};
     control_word(&request, word);
     if (strcmp(word, "start") == 0) {
-        control_pair(&request, "streams", "default,samples:1ms");
+        control_pair(&request, "streams", "profile");
         control_number(&request, "memory", MEMORY_MIB);
     }
     if (strcmp(word, "save") == 0) control_word(&request, source->saved);

@@ -6,10 +6,11 @@
 
 #include "db/model.h"
 
-/* Register them with a database. The model must be finished and outlive the database. Return an SQLite result
- * code. */
+/* Register them with a database. The model must be finished and outlive the database. `tables`: those of tables.c,
+ * whose columns some functions have. Return an SQLite result code. */
+struct table;
 int functions_register(sqlite3 *db, const struct model *model);
-int table_functions_register(sqlite3 *db, const struct model *model);
+int table_functions_register(sqlite3 *db, const struct model *model, const struct table *tables);
 
 /* Calls `word` with the names of those that return rows. */
 void table_functions_words(void (*word)(void *context, const char *name), void *context);

@@ -39,9 +39,6 @@ result_number(sqlite3_context *result, uint32_t number)
     if (number != MODEL_NONE) sqlite3_result_int64(result, number);
 }
 
-/* A table of tables.c. */
-const struct table *table_named(const char *name);
-
 /* Those of stack samples (sample_tables.c); the last one has no name. */
 extern const struct table sample_tables[];
 

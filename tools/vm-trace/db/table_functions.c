@@ -304,14 +304,22 @@ static const sqlite3_module module = {
     .xRowid = rowid,
 };
 
+/* The table of tables.c with this name, which it has. */
+static const struct table *
+table_named(const struct table *tables, const char *name)
+{
+    while (strcmp(tables->name, name) != 0) tables++;
+    return tables;
+}
+
 int
-table_functions_register(sqlite3 *db, const struct model *model)
+table_functions_register(sqlite3 *db, const struct model *model, const struct table *tables)
 {
     int error = SQLITE_OK;
     for (int i = 0; error == SQLITE_OK && i < TABLE_FUNCTIONS; i++) {
         struct registration *registration = xcalloc(1, sizeof *registration);
         *registration = (struct registration){
-            .function = &table_functions[i], .table = table_named(table_functions[i].table), .model = model};
+            .function = &table_functions[i], .table = table_named(tables, table_functions[i].table), .model = model};
         error = sqlite3_create_module_v2(db, table_functions[i].name, &module, registration, free);
     }
     return error;

@@ -244,14 +244,6 @@ static const struct table tables[] = {
     {0},
 };
 
-const struct table *
-table_named(const char *name)
-{
-    const struct table *table = tables;
-    while (strcmp(table->name, name) != 0) table++;
-    return table;
-}
-
 /* Not temporary ones: those cannot be named in views that a query creates. */
 static const char views[] =
     "CREATE VIEW slices AS SELECT * FROM slice;"
@@ -505,7 +497,7 @@ tables_register(sqlite3 *db, struct model *model)
     int error = register_tables(db, tables, model);
     if (error == SQLITE_OK) error = register_tables(db, sample_tables, model);
     if (error == SQLITE_OK) error = functions_register(db, model);
-    if (error == SQLITE_OK) error = table_functions_register(db, model);
+    if (error == SQLITE_OK) error = table_functions_register(db, model, tables);
     if (error == SQLITE_OK) error = span_join_register(db);
     if (error != SQLITE_OK) return error;
     /* Sort a GROUP BY over a million slices in memory, not in a file: -65536 means 64 MiB. */

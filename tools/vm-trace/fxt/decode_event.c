@@ -89,3 +89,10 @@ decode_event(struct reader *reader, struct cursor *cursor)
     note_record_time(reader, event->ts_ns, fxt_event_seen_ns(event));
     if (reader->visitor.event) reader->visitor.event(reader->visitor.context, event);
 }
+
+int64_t
+fxt_event_seen_ns(const struct fxt_event *event)
+{
+    if (event->category.id == STRING_SYSCALL || event->category.id == STRING_SCHED) return INT64_MIN;
+    return event->type == FXT_EVENT_DURATION_COMPLETE ? event->end_ns : event->ts_ns;
+}

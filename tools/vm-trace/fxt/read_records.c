@@ -2,7 +2,6 @@
  * the others to the decoders. */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,24 +9,6 @@
 #include "base/escape.h"
 #include "fxt/known_strings.h"
 #include "fxt/reader_internal.h"
-
-static const enum fxt_severity severities[] = {
-#define FXT_FAULT_SEVERITY(name, severity, stat) FXT_##severity,
-    FXT_FAULTS(FXT_FAULT_SEVERITY)
-#undef FXT_FAULT_SEVERITY
-};
-
-static const char *const stats[] = {
-#define FXT_FAULT_STAT(name, severity, stat) stat,
-    FXT_FAULTS(FXT_FAULT_STAT)
-#undef FXT_FAULT_STAT
-};
-
-const char *
-fxt_fault_stat(enum fxt_fault_code code)
-{
-    return stats[code];
-}
 
 struct reader *
 reader_new(size_t limit_bytes)
@@ -71,12 +52,6 @@ reader_string(const struct reader *reader, unsigned index)
     return pool_string(reader->pool, provider_string(reader->current, index));
 }
 
-void
-reader_begin_ring(struct reader *reader)
-{
-    if (reader->ring == NULL) reader->ring = ring_chunks_new();
-}
-
 bool
 reader_moved(const struct reader *reader)
 {
@@ -105,34 +80,6 @@ const struct fxt_counts *
 reader_counts(const struct reader *reader)
 {
     return &reader->counts;
-}
-
-void
-reader_fault(struct reader *reader, enum fxt_fault_code code, uint64_t offset, const char *format, ...)
-{
-    char text[1024];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-
-    reader->counts.faults[code]++;
-    if (severities[code] == FXT_FATAL) {
-        if (!reader->stopped) reader->stopped_by = xformat("%s", text);
-        reader->stopped = true;
-    }
-    struct fxt_fault fault = {.code = code, .severity = severities[code], .offset = offset, .text = text};
-    if (reader->visitor.fault) reader->visitor.fault(reader->visitor.fault_context, &fault);
-}
-
-void
-reader_out_of_budget(struct reader *reader)
-{
-    if (reader->stopped) return;
-    reader_fault(reader, FXT_FAULT_OUT_OF_BUDGET, reader->offset,
-                 "names and tables need more than %zu MiB; reading ends here (--memory=MIB grants more, vm-trace cut "
-                 "makes a shorter trace)",
-                 reader->budget.limit_bytes >> 20);
 }
 
 static void
@@ -432,9 +379,7 @@ read_records(struct reader *reader, struct input *input)
 static void
 note_part(struct reader *reader, const struct input *input, const char *path)
 {
-    uint64_t damaged = 0;
-    for (unsigned code = 0; code < FXT_FAULT_END_WITHOUT_BEGIN; code++)
-        damaged += severities[code] == FXT_FAULT ? reader->counts.faults[code] : 0;
+    const uint64_t damaged = reader_damage(reader);
     if (!reader->stopped && damaged == 0) return;
     const struct fxt_part part = {
         .offset = reader->offset, .damaged = damaged, .file_bytes = input->file_size,
@@ -488,13 +433,6 @@ reader_read_again(struct reader *reader, const char *path, const struct fxt_visi
     budget->limit_bytes = limit_bytes;
     reader->again = false;
     return error;
-}
-
-int64_t
-fxt_event_seen_ns(const struct fxt_event *event)
-{
-    if (event->category.id == STRING_SYSCALL || event->category.id == STRING_SCHED) return INT64_MIN;
-    return event->type == FXT_EVENT_DURATION_COMPLETE ? event->end_ns : event->ts_ns;
 }
 
 bool

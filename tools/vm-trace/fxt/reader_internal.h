@@ -76,8 +76,14 @@ void decode_kernel_object(struct reader *reader, struct cursor *cursor);
 void decode_sched(struct reader *reader, struct cursor *cursor);
 void decode_blob(struct reader *reader, struct cursor *cursor);
 
+/* The number of faults so far, of a record alone, that are no warnings. */
+uint64_t reader_damage(const struct reader *reader);
 /* The file reuses its chunks: from here on, each chunk is read as it was at one moment. */
-void reader_begin_ring(struct reader *reader);
+static inline void
+reader_begin_ring(struct reader *reader)
+{
+    if (reader->ring == NULL) reader->ring = ring_chunks_new();
+}
 
 /* Converts ticks to nanoseconds, rounded exactly as in Perfetto; -1 if they do not fit. */
 int64_t ticks_to_ns(uint64_t ticks, uint64_t ticks_per_second);

@@ -18,16 +18,24 @@ text_cell(const char *text)
 
 /* --- explain ------------------------------------------------------------------------------------ */
 
-enum chosen_cell { REASON, JIT, KIND, STATS, COUNTER, MEANING, CAUSE, HELP, EXAMPLE, TOPIC, TOPIC_TEXT, CHOSEN_CELLS };
+enum chosen_cell { REASON, JIT, KIND, STATS, COUNTER, MEANING, CAUSE, HELP, TESTED, EXAMPLE, TOPIC, TOPIC_TEXT, CHOSEN_CELLS };
 
 static const struct column chosen_columns[CHOSEN_CELLS] = {
     [REASON] = {"reason", "reason", COLUMN_TEXT},   [JIT] = {"jit", NULL, COLUMN_TEXT},
     [KIND] = {"kind", "is", COLUMN_TEXT},           [STATS] = {"stats", "in stats", COLUMN_TEXT},
     [COUNTER] = {"counter", "counter", COLUMN_TEXT}, [MEANING] = {"meaning", "means", COLUMN_TEXT},
     [CAUSE] = {"cause", "causes", COLUMN_TEXT},     [HELP] = {"help", "helps", COLUMN_TEXT},
-    [EXAMPLE] = {"example", "example", COLUMN_TEXT}, [TOPIC] = {"topic", NULL, COLUMN_TEXT},
-    [TOPIC_TEXT] = {"topic_text", NULL, COLUMN_TEXT},
+    [TESTED] = {"tested", "tested", COLUMN_TEXT},   [EXAMPLE] = {"example", "example", COLUMN_TEXT},
+    [TOPIC] = {"topic", NULL, COLUMN_TEXT},         [TOPIC_TEXT] = {"topic_text", NULL, COLUMN_TEXT},
 };
+
+/* For people: which pair of examples/fixes shows what the help gains. */
+static struct cell
+tested_cell(struct document *document, const struct advice *advice)
+{
+    if (advice->pair != NULL) return cell_text(document_text(document, "by examples/fixes/%s", advice->pair));
+    return advice_untested_p(advice) ? text_cell("no pair of examples/fixes shows what that gains") : (struct cell){0};
+}
 
 /* Adds a word to a list: "a, b". */
 static void
@@ -74,6 +82,7 @@ fill_row(struct document *document, struct cell *cells, const struct advice *adv
     cells[MEANING] = text_cell(advice->meaning);
     cells[CAUSE] = text_cell(advice->cause);
     cells[HELP] = text_cell(advice->help);
+    cells[TESTED] = text_cell(advice->pair);
     cells[EXAMPLE] = text_cell(advice->example);
     cells[TOPIC] = text_cell(topic->topic);
     cells[TOPIC_TEXT] = text_cell(topic->meaning);
@@ -94,6 +103,7 @@ advice_table_chosen(struct document *document, const uint32_t *chosen)
         struct cell *cells = table_row(people);
         fill_row(document, cells, advice, topic, chosen[i]);
         cells[KIND] = cell_text(document_text(document, "%s of %s", advice_kind_name(advice->kind), advice->jit));
+        cells[TESTED] = tested_cell(document, advice);
         for (unsigned name = 0; name < ADVICE_NAMES; name++) {
             if (chosen[i] & 1U << name) fill_row(document, table_row(data), advice, topic, 1U << name);
         }
@@ -125,7 +135,7 @@ struct advised_list {
     uint32_t count, capacity;
 };
 
-enum { PLACE = 3 };
+enum { OF_REASON, IS, COUNT, PLACE, MEANS, CAUSES, HELPS, IS_TESTED, LASTING, ADVISED_CELLS };
 
 static void
 count_reason(struct row_table *occurring, enum advice_kind kind, uint32_t reason, uint64_t count)
@@ -213,14 +223,15 @@ fill_advised(const struct report *report, struct document *document, struct row_
         struct fxt_string insn = insn_without_index(pool_string(report->pool, place->insn), &index);
         lasting = advice_lasting(pool_string(report->pool, advised->reason).ptr, insn);
     }
-    cells[0] = advice != NULL ? names_cell(document, advice, advised->names)
-                              : cell_text(pool_string(report->pool, advised->reason));
-    cells[1] = text_cell(advice_kind_name(advised->kind));
-    cells[2] = cell_number(advised->count);
-    cells[4] = text_cell(advice != NULL ? advice->meaning : "This version of vm-trace does not know the reason.");
-    cells[5] = text_cell(lasting != NULL ? lasting->cause : advice != NULL ? advice->cause : NULL);
-    cells[6] = text_cell(lasting != NULL ? lasting->help : advice != NULL ? advice->help : NULL);
-    cells[7] = cell_number(lasting != NULL);
+    cells[OF_REASON] = advice != NULL ? names_cell(document, advice, advised->names)
+                                      : cell_text(pool_string(report->pool, advised->reason));
+    cells[IS] = text_cell(advice_kind_name(advised->kind));
+    cells[COUNT] = cell_number(advised->count);
+    cells[MEANS] = text_cell(advice != NULL ? advice->meaning : "This version of vm-trace does not know the reason.");
+    cells[CAUSES] = text_cell(lasting != NULL ? lasting->cause : advice != NULL ? advice->cause : NULL);
+    cells[HELPS] = text_cell(lasting != NULL ? lasting->help : advice != NULL ? advice->help : NULL);
+    if (lasting == NULL && advice != NULL) cells[IS_TESTED] = tested_cell(document, advice);
+    cells[LASTING] = cell_number(lasting != NULL);
 }
 
 /* Moves the last table to the place after the exits by reason. */
@@ -250,10 +261,12 @@ chosen_p(const struct advised *advised, const uint32_t *chosen)
 struct table *
 advice_table_report(const struct report *report, struct document *document, uint64_t top, const uint32_t *chosen)
 {
-    static const struct column columns[] = {
-        {"reason", "reason", COLUMN_TEXT}, {"kind", "is", COLUMN_TEXT},       {"count", "count", COLUMN_COUNT},
-        {"place", "mostly at", COLUMN_TEXT}, {"meaning", "means", COLUMN_TEXT}, {"cause", "causes", COLUMN_TEXT},
-        {"help", "helps", COLUMN_TEXT},    {"lasting", NULL, COLUMN_NUMBER},
+    static const struct column columns[ADVISED_CELLS] = {
+        [OF_REASON] = {"reason", "reason", COLUMN_TEXT}, [IS] = {"kind", "is", COLUMN_TEXT},
+        [COUNT] = {"count", "count", COLUMN_COUNT},      [PLACE] = {"place", "mostly at", COLUMN_TEXT},
+        [MEANS] = {"meaning", "means", COLUMN_TEXT},     [CAUSES] = {"cause", "causes", COLUMN_TEXT},
+        [HELPS] = {"help", "helps", COLUMN_TEXT},        [IS_TESTED] = {"tested", "tested", COLUMN_TEXT},
+        [LASTING] = {"lasting", NULL, COLUMN_NUMBER},
     };
     struct row_table places = lasting_exits_of(report);
     struct advised_list advised = {0};

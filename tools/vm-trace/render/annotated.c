@@ -19,6 +19,7 @@
 #include "base/xalloc.h"
 #include "fxt/known_strings.h"
 #include "render/annotated.h"
+#include "render/view_table.h"
 
 enum { VERSIONS_SHOWN = 6, GAP = 2, LINE_WIDTH = 4 };
 
@@ -341,67 +342,62 @@ annotated_print(const struct annotated_view *view, const struct document *head, 
 
 /* --- for programs --------------------------------------------------------------------------------- */
 
-enum { COLUMNS_MAX = 16 };
-static const char lost_column[] = "lost_ns";
-
-/* Where the rows of a file go. */
-struct annotated_data {
-    struct document *document;
-    struct table *files, *lines, *reasons;
-    struct cell path; /* of the file that is being added */
+/* A file, a line of it, or a reason of a line. */
+struct place_row {
+    struct fxt_string path;
+    uint32_t line;
+    struct annotated_cost cost;
+    uint32_t line_count;    /* of a file: that have a cost */
+    const char *note;       /* of a file: about its source; NULL: none */
+    struct fxt_string text; /* of a line; NULL: not known */
+    uint32_t reason, insn, callee, version;
 };
 
-static struct cell
-name_cell(const struct annotated_view *view, uint32_t name)
+struct place_rows {
+    struct place_row *list;
+    uint32_t count, capacity;
+};
+
+static struct place_row *
+add_place(struct place_rows *rows, struct fxt_string path, uint32_t line, const struct annotated_cost *cost)
 {
-    return name == STRING_NONE ? (struct cell){0} : cell_text(pool_string(view->report->pool, name));
+    make_room(rows->list, rows->count, rows->capacity);
+    rows->list[rows->count] = (struct place_row){.path = path, .line = line, .cost = *cost};
+    return &rows->list[rows->count++];
 }
 
-/* Fills the columns of a cost. Returns the cells behind them. */
-static struct cell *
-put_cost(const struct annotated_view *view, struct cell *cells, const struct annotated_cost *cost)
-{
-    if (view->annotation->timed) *cells++ = cell_number(cost->lost_ns);
-    *cells++ = cell_number(cost->exits);
-    *cells++ = cell_number(cost->fallbacks);
-    return cells;
-}
-
-/* Fills the columns that lines and reasons share: path, line, and the costs. */
-static struct cell *
-add_place(const struct annotated_view *view, const struct annotated_data *data, struct table *table, uint32_t line,
-          const struct annotated_cost *cost)
-{
-    struct cell *cells = table_row(table);
-    cells[0] = data->path;
-    if (line > 0) cells[1] = cell_number(line);
-    return put_cost(view, cells + 2, cost);
-}
+/* What the tables are made of. */
+struct annotated_data {
+    struct document *document;
+    struct place_rows files, lines, reasons;
+};
 
 static void
-add_reason(const struct annotated_view *view, const struct annotated_data *data, const struct annotated_reason *reason)
+add_reason(const struct annotated_view *view, struct annotated_data *data, struct fxt_string path,
+           const struct annotated_reason *reason)
 {
     uint32_t count, first = annotation_versions(view->annotation, reason->number, &count);
     for (uint32_t i = 0; i < count; i++) {
         const struct annotated_version *version = row_table_at(&view->annotation->versions, first + i);
-        struct cell *cells = add_place(view, data, data->reasons, reason->line, &version->cost);
-        cells[0] = name_cell(view, reason->reason);
-        cells[1] = name_cell(view, reason->insn);
-        cells[2] = name_cell(view, reason->callee);
-        if (version->version > 0) cells[3] = cell_number(version->version);
+        struct place_row *row = add_place(&data->reasons, path, reason->line, &version->cost);
+        row->reason = reason->reason;
+        row->insn = reason->insn;
+        row->callee = reason->callee;
+        row->version = version->version;
     }
 }
 
 static void
-add_line(const struct annotated_view *view, const struct annotated_data *data, const struct source_file *source,
-         const struct annotated_line *line)
+add_line(const struct annotated_view *view, struct annotated_data *data, const struct source_file *source,
+         struct fxt_string path, const struct annotated_line *line)
 {
     struct fxt_string text;
-    struct cell *cells = add_place(view, data, data->lines, line->line, &line->cost);
+    struct place_row *row = add_place(&data->lines, path, line->line, &line->cost);
     if (source_file_line(source, line->line, &text))
-        cells[0] = cell_text(document_text(data->document, "%.*s", (int)text.len, text.ptr));
+        row->text = document_text(data->document, "%.*s", (int)text.len, text.ptr);
     uint32_t count, first = annotation_reasons(view->annotation, line->path, line->line, &count);
-    for (uint32_t i = 0; i < count; i++) add_reason(view, data, row_table_at(&view->annotation->reasons, first + i));
+    for (uint32_t i = 0; i < count; i++)
+        add_reason(view, data, path, row_table_at(&view->annotation->reasons, first + i));
 }
 
 static void
@@ -409,59 +405,71 @@ add_file(const struct annotated_view *view, struct annotated_data *data, uint32_
 {
     const struct annotated_file *file = row_table_at(&view->annotation->files, number);
     struct source_file source;
-    const char *note = read_source(view, number, &source);
-    struct cell *cells = table_row(data->files);
-    data->path = cells[0] = cell_text(path_of(view, file));
-    cells = put_cost(view, cells + 1, &file->cost);
-    cells[0] = cell_number(file->line_count);
-    if (note != NULL) cells[1] = cell_text(text_of(note));
+    struct fxt_string path = path_of(view, file);
+    struct place_row *row = add_place(&data->files, path, 0, &file->cost);
+    row->note = read_source(view, number, &source);
+    row->line_count = file->line_count;
     uint32_t count, first = annotation_lines(view->annotation, file->path, &count);
     for (uint32_t i = 0; i < count; i++)
-        add_line(view, data, &source, row_table_at(&view->annotation->lines, first + i));
+        add_line(view, data, &source, path, row_table_at(&view->annotation->lines, first + i));
     source_file_free(&source);
 }
 
-/* Adds a table; without lost times it has no column of them. */
-static struct table *
-add_table(const struct annotated_view *view, struct document *document, const char *id, const char *title,
-          const struct column *columns, unsigned count)
+/* Without lost times a table has no column of them. */
+enum { TIMED = 1 };
+#define PATH {"path", "path", COLUMN_TEXT, MEMBER(place_row, path)}
+#define LINE {"line", "line", COLUMN_NUMBER, MEMBER(place_row, line), .blank_zero = true}
+#define COST                                                                                                           \
+    {"lost_ns", "lost", COLUMN_DURATION, MEMBER(place_row, cost.lost_ns), .only_if = TIMED},                           \
+    {"exits", "exits", COLUMN_COUNT, MEMBER(place_row, cost.exits)},                                                   \
+    {"fallbacks", "fallbacks", COLUMN_COUNT, MEMBER(place_row, cost.fallbacks)}
+
+static struct cell
+text_cell(const struct table_def *def, unsigned own, const void *row)
 {
-    struct column chosen[COLUMNS_MAX];
-    unsigned chosen_count = 0;
-    for (unsigned i = 0; i < count; i++) {
-        if (view->annotation->timed || columns[i].id != lost_column) chosen[chosen_count++] = columns[i];
-    }
-    return document_table(document, id, text_of(title), chosen, chosen_count);
+    const struct place_row *line = row;
+    return line->text.ptr != NULL ? cell_text(line->text) : (struct cell){0};
+}
+
+static void
+add_table(const struct annotated_view *view, struct document *document, struct place_rows *rows, struct table_def def)
+{
+    const struct view all = {(struct report *)view->report, document, UINT64_MAX};
+    struct row_table listed = ROWS_OF(rows->list, rows->count);
+    def.view = &all;
+    def.rows = &listed;
+    def.cell = text_cell;
+    def.given = view->annotation->timed ? TIMED : 0;
+    def.shown_empty = true;
+    view_table(&def);
+    free(rows->list);
 }
 
 void
 annotated_tables(const struct annotated_view *view, struct document *document)
 {
-    static const struct column file_columns[] = {
-        {"path", "path", COLUMN_TEXT},    {lost_column, "lost", COLUMN_DURATION},
-        {"exits", "exits", COLUMN_COUNT}, {"fallbacks", "fallbacks", COLUMN_COUNT},
-        {"lines", "lines", COLUMN_COUNT}, {"note", "note", COLUMN_TEXT},
+    static const struct table_column files[] = {
+        PATH, COST,
+        {"lines", "lines", COLUMN_COUNT, MEMBER(place_row, line_count)},
+        {"note", "note", COLUMN_TEXT, MEMBER(place_row, note)},
     };
-    static const struct column line_columns[] = {
-        {"path", "path", COLUMN_TEXT},          {"line", "line", COLUMN_NUMBER},
-        {lost_column, "lost", COLUMN_DURATION}, {"exits", "exits", COLUMN_COUNT},
-        {"fallbacks", "fallbacks", COLUMN_COUNT}, {"source", "source", COLUMN_TEXT},
+    static const struct table_column lines[] = {PATH, LINE, COST, {"source", "source", COLUMN_TEXT, OWN_CELL(0)}};
+    static const struct table_column reasons[] = {
+        PATH, LINE, COST,
+        {"reason", "reason", COLUMN_TEXT, NAMED_IF_ANY(place_row, reason)},
+        {"instruction", "instruction", COLUMN_TEXT, NAMED_IF_ANY(place_row, insn)},
+        {"callee", "callee", COLUMN_TEXT, NAMED_IF_ANY(place_row, callee)},
+        {"version", "version", COLUMN_NUMBER, MEMBER(place_row, version), .blank_zero = true},
     };
-    static const struct column reason_columns[] = {
-        {"path", "path", COLUMN_TEXT},          {"line", "line", COLUMN_NUMBER},
-        {lost_column, "lost", COLUMN_DURATION}, {"exits", "exits", COLUMN_COUNT},
-        {"fallbacks", "fallbacks", COLUMN_COUNT},
-        {"reason", "reason", COLUMN_TEXT},      {"instruction", "instruction", COLUMN_TEXT},
-        {"callee", "callee", COLUMN_TEXT},      {"version", "version", COLUMN_NUMBER},
-    };
-    struct annotated_data data = {
-        .document = document,
-        .files = add_table(view, document, "annotated_files", "Files", COLUMNS(file_columns)),
-        .lines = add_table(view, document, "annotated_lines", "Lines", COLUMNS(line_columns)),
-        .reasons = add_table(view, document, "annotated_reasons", "Reasons", COLUMNS(reason_columns)),
-    };
+    struct annotated_data data = {.document = document};
     uint64_t shown = 0;
     for (uint32_t i = 0; i < view->annotation->files.count; i++) {
         if (view->sources[i] != NULL && shown++ < view->top) add_file(view, &data, i);
     }
+#define TABLE(name, title_)                                                                                            \
+    add_table(view, document, &data.name,                                                                              \
+              (struct table_def){.id = "annotated_" #name, .title = text_of(title_), COLUMNS_OF(name)})
+    TABLE(files, "Files");
+    TABLE(lines, "Lines");
+    TABLE(reasons, "Reasons");
 }

@@ -3,8 +3,10 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/xalloc.h"
 #include "render/diff_tables.h"
 
 enum { NAMES_MOST = 3 };
@@ -37,11 +39,6 @@ title_of(const char *id)
     return strcmp(id, "major_by") == 0 ? "major by" : id;
 }
 
-enum {
-    CHANGE, BEFORE, AFTER, DELTA, OF_ALL, BEFORE_TOO, AFTER_TOO, BEFORE_LOW, BEFORE_HIGH, AFTER_LOW, AFTER_HIGH,
-    BEFORE_COUNT, AFTER_COUNT, NAMES, CELLS = NAMES + NAMES_MOST
-};
-
 /* In the unit that --normalize did not choose: people see both if the runs took different times. */
 static const double *
 in_other_unit(const struct diff *diff, const struct diff_row *row)
@@ -67,19 +64,28 @@ lengths_differ(const struct diff *diff)
     return fmax(a, b) > 1.05 * fmin(a, b);
 }
 
+/* How long a run of each side took. */
+struct lengths {
+    uint64_t a_ns, b_ns;
+};
+
 static void
-add_lengths(const struct diff *diff, struct document *document)
+add_lengths(const struct view *view, const struct diff *diff)
 {
+    static const struct table_column columns[] = {
+        {"a_ns", NULL, COLUMN_DURATION, MEMBER(lengths, a_ns)},
+        {"b_ns", NULL, COLUMN_DURATION, MEMBER(lengths, b_ns)},
+    };
     char before[NUMBER_TEXT], after[NUMBER_TEXT];
-    double seconds[SIDES] = {mean_seconds(diff, 0), mean_seconds(diff, 1)};
-    static const struct column columns[] = {{"a_ns", NULL, COLUMN_DURATION}, {"b_ns", NULL, COLUMN_DURATION}};
-    struct table *table = document_table(document, "time_spans", text_of("Time spans"), COLUMNS(columns));
-    table->data = true;
-    struct cell *cells = table_row(table);
-    for (unsigned side = 0; side < SIDES; side++) cells[side] = cell_number((uint64_t)(seconds[side] * 1e9 + 0.5));
+    struct document *document = view->document;
+    const struct lengths lengths = {(uint64_t)(mean_seconds(diff, 0) * 1e9 + 0.5),
+                                    (uint64_t)(mean_seconds(diff, 1) * 1e9 + 0.5)};
+    struct row_table rows = ROWS_OF(&lengths, 1);
+    view_table(&(struct table_def){.view = view, .id = "time_spans", .title = text_of("Time spans"), .rows = &rows,
+                                   COLUMNS_OF(columns), .data = true});
     document_line(document, "time span",
-                  document_text(document, "%s -> %s%s%s%s", duration_text(before, (uint64_t)(seconds[0] * 1e9 + 0.5)),
-                                duration_text(after, (uint64_t)(seconds[1] * 1e9 + 0.5)),
+                  document_text(document, "%s -> %s%s%s%s", duration_text(before, lengths.a_ns),
+                                duration_text(after, lengths.b_ns),
                                 lengths_differ(diff) ? "; A and B below are " : "",
                                 lengths_differ(diff) ? diff_unit_text(diff->unit) : "",
                                 !lengths_differ(diff)          ? ""
@@ -107,89 +113,56 @@ add_losses(const struct diff *diff, struct document *document)
     }
 }
 
-/* --- cells ---------------------------------------------------------------------------------------- */
+/* --- tables --------------------------------------------------------------------------------------- */
+
+/* A row of a stream, with its count if the stream has any; or the sum of such. */
+struct stream_row {
+    struct diff_row row, count;
+    bool counted;
+};
+
+/* What cells are made of. */
+struct stream_view {
+    const struct diff *diff;
+    const struct diff_stream_table *from;
+    const struct kind *kind;
+};
+
+enum { BEFORE_TOO = DIFF_CELLS, AFTER_TOO, BEFORE_COUNT, AFTER_COUNT, NAME };
+
+/* Whatever identifies the row has a name; so has the reason of what else does. */
+static struct cell
+name_cell(const struct stream_view *context, unsigned n, const struct diff_row *row)
+{
+    const uint32_t names[NAMES_MOST] = {row->reason, row->method, row->insn};
+    if (names[n] != STRING_NONE) return cell_text(pool_string(context->diff->report->pool, names[n]));
+    if (n > 0 && n < NAMES_MOST && strcmp(context->kind->names[n], "reason") != 0) return (struct cell){0};
+    bool thread = context->kind == &kinds[DIFF_STATES] || context->kind == &kinds[DIFF_CPUS];
+    return cell_text(text_of(thread ? "(unnamed)" : "(unknown)"));
+}
 
 static struct cell
-cell_of(bool bytes, double value)
+stream_cell(const struct table_def *def, unsigned own, const void *from)
 {
-    return bytes ? cell_amount(round(value)) : cell_number((uint64_t)(value + 0.5));
-}
-
-static struct cell
-delta_of(bool bytes, double value)
-{
-    return bytes ? cell_amount(round(value)) : cell_time((int64_t)llround(value));
-}
-
-static void
-fill_row(const struct diff *diff, const struct diff_stream_table *from, const struct diff_row *row,
-         const struct diff_row *count, struct cell *cells)
-{
-    const double *too = in_other_unit(diff, row);
-    const struct diff_count *a = &row->counts[0], *b = &row->counts[1];
-    cells[CHANGE] = diff_verdict_cell(row);
-    cells[BEFORE] = cell_of(from->bytes, a->value);
-    cells[AFTER] = cell_of(from->bytes, b->value);
-    cells[DELTA] = delta_of(from->bytes, diff_delta(row));
-    cells[OF_ALL] = cell_change(diff_delta(row) / from->all.counts[0].value);
-    cells[BEFORE_TOO] = cell_of(from->bytes, too[0]);
-    cells[AFTER_TOO] = cell_of(from->bytes, too[1]);
-    cells[BEFORE_LOW] = delta_of(from->bytes, a->low);
-    cells[BEFORE_HIGH] = delta_of(from->bytes, a->high);
-    cells[AFTER_LOW] = delta_of(from->bytes, b->low);
-    cells[AFTER_HIGH] = delta_of(from->bytes, b->high);
-    for (unsigned side = 0; side < SIDES && count != NULL; side++)
-        cells[BEFORE_COUNT + side] = cell_amount(count->counts[side].value);
-}
-
-static void
-fill_columns(const struct diff *diff, const struct diff_stream_table *from, const struct kind *kind,
-             struct column *columns, unsigned *count_out)
-{
-    const enum column_kind value = from->bytes ? COLUMN_AMOUNT : COLUMN_DURATION;
-    const enum column_kind delta = from->bytes ? COLUMN_DELTA : COLUMN_TIME_DELTA;
-    const enum column_kind spread = from->bytes ? COLUMN_AMOUNT : COLUMN_TIME_DELTA;
-    const bool differ = lengths_differ(diff), seconds = diff->unit == PER_SECOND;
-    columns[CHANGE] = (struct column){"change", "", COLUMN_TEXT};
-    columns[BEFORE] = (struct column){"a", "A", value};
-    columns[AFTER] = (struct column){"b", "B", value};
-    const bool wide = differ && kind->counts[0] != NULL; /* people need the space for names */
-    columns[DELTA] = (struct column){"delta", wide ? NULL : "delta", delta};
-    columns[OF_ALL] = (struct column){"of_a", "of all A", COLUMN_CHANGE};
-    columns[BEFORE_TOO] =
-        (struct column){seconds ? "a_per_run" : "a_per_second", !differ ? NULL : seconds ? "A/run" : "A/s", value};
-    columns[AFTER_TOO] =
-        (struct column){seconds ? "b_per_run" : "b_per_second", !differ ? NULL : seconds ? "B/run" : "B/s", value};
-    columns[BEFORE_LOW] = (struct column){"a_low", NULL, spread};
-    columns[BEFORE_HIGH] = (struct column){"a_high", NULL, spread};
-    columns[AFTER_LOW] = (struct column){"b_low", NULL, spread};
-    columns[AFTER_HIGH] = (struct column){"b_high", NULL, spread};
-    columns[BEFORE_COUNT] = (struct column){"a_count", kind->counts[0], COLUMN_AMOUNT};
-    columns[AFTER_COUNT] = (struct column){"b_count", kind->counts[1], COLUMN_AMOUNT};
-    *count_out = NAMES;
-    for (unsigned i = 0; i < NAMES_MOST && kind->names[i] != NULL; i++)
-        columns[(*count_out)++] = (struct column){kind->names[i], title_of(kind->names[i]), COLUMN_TEXT};
-}
-
-/* Hides a column of names that no row has, such as the class of what blocked. */
-static void
-hide_empty_names(const struct diff_table *table, struct column *columns, unsigned count)
-{
-    bool any[NAMES_MOST] = {true};
-    for (uint32_t i = 0; i < table->changed; i++) {
-        const struct diff_row *row = row_table_at(&table->rows, table->order[i]);
-        any[1] |= row->method != STRING_NONE;
-        any[2] |= row->insn != STRING_NONE;
-    }
-    for (unsigned i = NAMES; i < count; i++) {
-        if (!any[i - NAMES]) columns[i].title = NULL;
+    const struct stream_row *row = from;
+    const struct stream_view *context = def->context;
+    const enum diff_values values = context->from->bytes ? DIFF_BYTES : DIFF_TIMES;
+    switch (own) {
+      case BEFORE_TOO:
+      case AFTER_TOO: return diff_value_cell(values, in_other_unit(context->diff, &row->row)[own - BEFORE_TOO]);
+      case BEFORE_COUNT:
+      case AFTER_COUNT:
+        return row->counted ? cell_amount(row->count.counts[own - BEFORE_COUNT].value) : (struct cell){0};
+      case NAME: return name_cell(context, 0, &row->row);
+      case NAME + 1: return name_cell(context, 1, &row->row);
+      case NAME + 2: return name_cell(context, 2, &row->row);
+      default: return diff_row_cell(&row->row, own, values, context->from->all.counts[0].value);
     }
 }
 
 static void
 add_sum(struct diff_row *sum, const struct diff_row *row)
 {
-    if (row == NULL) return;
     for (unsigned side = 0; side < SIDES; side++) {
         sum->counts[side].value += row->counts[side].value;
         sum->per_run[side] += row->per_run[side];
@@ -197,81 +170,126 @@ add_sum(struct diff_row *sum, const struct diff_row *row)
     }
 }
 
-static bool
-names_of(const struct kind *kind, unsigned name, const char *id)
+static void
+merge_rows(void *rest, const void *from)
 {
-    return strcmp(kind->names[name], id) == 0;
+    const struct stream_row *row = from;
+    struct stream_row *sum = rest;
+    add_sum(&sum->row, &row->row);
+    add_sum(&sum->count, &row->count);
+    sum->counted = true;
+}
+
+/* The rows that changed, which the caller frees. */
+static struct stream_row *
+changed_rows(struct diff_stream_table *from)
+{
+    struct stream_row *rows = xcalloc(from->sums.changed + 1, sizeof *rows);
+    for (uint32_t i = 0; i < from->sums.changed; i++) {
+        rows[i].row = *(const struct diff_row *)row_table_at(&from->sums.rows, from->sums.order[i]);
+        const struct diff_row *count = from->counted ? diff_stream_count(from, &rows[i].row) : NULL;
+        rows[i].counted = count != NULL;
+        if (count != NULL) rows[i].count = *count;
+    }
+    return rows;
+}
+
+/* Whether a row has the second or third name; such as the class of what blocked. */
+static bool
+any_named(const struct stream_row *rows, uint32_t count, unsigned n)
+{
+    bool any = n == 0;
+    for (uint32_t i = 0; i < count && !any; i++) any = (n == 1 ? rows[i].row.method : rows[i].row.insn) != STRING_NONE;
+    return any;
 }
 
 static void
-add_table(struct diff_streams *streams, enum diff_stream stream, const struct diff *diff, struct document *document,
-          uint64_t top)
+add_table(struct diff_streams *streams, enum diff_stream stream, const struct diff *diff, const struct view *view)
 {
+    enum { COUNTED = 1, OTHER_UNIT = 2, VALUES = 13 };
     struct diff_stream_table *from = &streams->tables[stream];
     const struct kind *kind = &kinds[stream];
     if (!from->recorded || from->sums.rows.count == 0) return;
-    struct column columns[CELLS];
-    unsigned column_count;
-    fill_columns(diff, from, kind, columns, &column_count);
-    hide_empty_names(&from->sums, columns, column_count);
-    char changed[NUMBER_TEXT], within[NUMBER_TEXT];
+    const enum column_kind value = from->bytes ? COLUMN_AMOUNT : COLUMN_DURATION;
+    const enum column_kind delta = from->bytes ? COLUMN_DELTA : COLUMN_TIME_DELTA;
+    const enum column_kind spread = from->bytes ? COLUMN_AMOUNT : COLUMN_TIME_DELTA;
+    const bool differ = lengths_differ(diff), seconds = diff->unit == PER_SECOND;
+    const bool wide = differ && kind->counts[0] != NULL; /* people need the space for names */
+    struct table_column columns[VALUES + NAMES_MOST] = {
+        DIFF_VALUE_COLUMNS(value, delta, wide ? NULL : "delta"),
+        {seconds ? "a_per_run" : "a_per_second", seconds ? "A/run" : "A/s", value, OWN_SUM(BEFORE_TOO),
+         .people_if = OTHER_UNIT},
+        {seconds ? "b_per_run" : "b_per_second", seconds ? "B/run" : "B/s", value, OWN_SUM(AFTER_TOO),
+         .people_if = OTHER_UNIT},
+        DIFF_SPREAD_COLUMNS(spread),
+        {"a_count", kind->counts[0], COLUMN_AMOUNT, OWN_SUM(BEFORE_COUNT), .value_if = COUNTED},
+        {"b_count", kind->counts[1], COLUMN_AMOUNT, OWN_SUM(AFTER_COUNT), .value_if = COUNTED},
+    };
+    const uint32_t changed = from->sums.changed;
+    struct stream_row *rows = changed_rows(from);
+    unsigned count = VALUES;
+    for (unsigned n = 0; n < NAMES_MOST && kind->names[n] != NULL; n++)
+        columns[count++] = (struct table_column){kind->names[n],
+                                                 any_named(rows, changed, n) ? title_of(kind->names[n]) : NULL,
+                                                 COLUMN_TEXT, OWN_CELL(NAME + n)};
+    char number[NUMBER_TEXT], within[NUMBER_TEXT];
     struct fxt_string title =
-        document_text(document, "%s, %s: %s changed%s%s%s", kind->title, diff_unit_text(diff->unit),
-                      with_commas(changed, from->sums.changed), from->sums.within > 0 ? ", " : "",
+        document_text(view->document, "%s, %s: %s changed%s%s%s", kind->title, diff_unit_text(diff->unit),
+                      with_commas(number, changed), from->sums.within > 0 ? ", " : "",
                       from->sums.within > 0 ? with_commas(within, from->sums.within) : "",
                       from->sums.within > 0 ? " within the spread of the runs" : "");
-    struct table *table = document_table(document, kind->id, title, columns, column_count);
-    struct diff_row rest = {0}, rest_count = {0};
-    for (uint32_t i = 0; i < from->sums.changed; i++) {
-        const struct diff_row *row = row_table_at(&from->sums.rows, from->sums.order[i]);
-        const struct diff_row *count = from->counted ? diff_stream_count(from, row) : NULL;
-        if (i >= top) {
-            table->more_rows++;
-            add_sum(&rest, row);
-            add_sum(&rest_count, count);
-            continue;
-        }
-        struct cell *cells = table_row(table);
-        fill_row(diff, from, row, count, cells);
-        const uint32_t names[NAMES_MOST] = {row->reason, row->method, row->insn};
-        for (unsigned n = 0; NAMES + n < column_count; n++) {
-            if (names[n] != STRING_NONE) cells[NAMES + n] = cell_text(pool_string(diff->report->pool, names[n]));
-            else if (n == 0 || names_of(kind, n, "reason"))
-                cells[NAMES + n] = cell_text(text_of(stream == DIFF_STATES || stream == DIFF_CPUS ? "(unnamed)" : "(unknown)"));
-        }
-    }
-    if (table->more_rows == 0) return;
-    struct cell *cells = table_row(table);
-    fill_row(diff, from, &rest, from->counted ? &rest_count : NULL, cells);
-    cells[CHANGE].present = false;
-    for (unsigned i = BEFORE_LOW; i <= AFTER_HIGH; i++) cells[i].present = false;
+    struct row_table shown = ROWS_OF(rows, changed);
+    view_table(&(struct table_def){.view = view, .id = kind->id, .title = title, .columns = columns,
+                                   .column_count = count, .rows = &shown, .cell = stream_cell, .merge = merge_rows,
+                                   .context = &(const struct stream_view){diff, from, kind},
+                                   .given = (from->counted ? COUNTED : 0) | (differ ? OTHER_UNIT : 0),
+                                   .shown_empty = true});
+    free(rows);
 }
 
 /* --- sums ------------------------------------------------------------------------------------------- */
 
-static void
-add_sums(const struct diff_streams *streams, const struct diff *diff, struct document *document)
+enum { SUM = DIFF_CELLS, UNIT };
+
+static struct cell
+sum_cell(const struct table_def *def, unsigned own, const void *row)
 {
-    static const struct column columns[] = {
-        {"sum", NULL, COLUMN_TEXT},     {"unit", NULL, COLUMN_TEXT},      {"change", NULL, COLUMN_TEXT},
-        {"a", NULL, COLUMN_AMOUNT},     {"b", NULL, COLUMN_AMOUNT},       {"delta", NULL, COLUMN_DELTA},
-        {"a_low", NULL, COLUMN_AMOUNT}, {"a_high", NULL, COLUMN_AMOUNT},  {"b_low", NULL, COLUMN_AMOUNT},
-        {"b_high", NULL, COLUMN_AMOUNT},
+    const struct diff_streams *streams = def->context;
+    const enum diff_sum sum = (enum diff_sum)((const struct diff_row *)row - streams->sums);
+    if (own == SUM) return cell_text(text_of(diff_sum_names[sum]));
+    if (own == UNIT) return cell_text(text_of(diff_sum_unit(sum)));
+    return diff_row_cell(row, own, DIFF_AMOUNTS, 0);
+}
+
+static bool
+summed(const struct table_def *def, const void *row)
+{
+    const struct diff_streams *streams = def->context;
+    return streams->summed[(const struct diff_row *)row - streams->sums];
+}
+
+static void
+add_sums(const struct view *view, const struct diff_streams *streams, const struct diff *diff)
+{
+    static const struct table_column columns[] = {
+        {"sum", NULL, COLUMN_TEXT, OWN_CELL(SUM)},
+        {"unit", NULL, COLUMN_TEXT, OWN_CELL(UNIT)},
+        {"change", NULL, COLUMN_TEXT, OWN_CELL(DIFF_CHANGE)},
+        {"a", NULL, COLUMN_AMOUNT, OWN_CELL(DIFF_BEFORE)},
+        {"b", NULL, COLUMN_AMOUNT, OWN_CELL(DIFF_AFTER)},
+        {"delta", NULL, COLUMN_DELTA, OWN_CELL(DIFF_DELTA)},
+        DIFF_SPREAD_COLUMNS(COLUMN_AMOUNT),
     };
-    struct table *table = document_table(document, "sums", text_of("Sums"), COLUMNS(columns));
-    table->data = true;
+    struct document *document = view->document;
+    struct row_table rows = ROWS_OF(streams->sums, DIFF_SUMS);
+    view_table(&(struct table_def){.view = &(const struct view){diff->report, document, DIFF_SUMS}, .id = "sums",
+                                   .title = text_of("Sums"), .rows = &rows, COLUMNS_OF(columns), .counts = summed,
+                                   .cell = sum_cell, .context = streams, .data = true});
     for (unsigned i = 0; i < DIFF_SUMS; i++) {
         const struct diff_row *sum = &streams->sums[i];
         const struct diff_count *a = &sum->counts[0], *b = &sum->counts[1];
         const double *too = in_other_unit(diff, sum);
         if (!streams->summed[i]) continue;
-        struct cell *cells = table_row(table);
-        cells[0] = cell_text(text_of(diff_sum_names[i]));
-        cells[1] = cell_text(text_of(diff_sum_unit(i)));
-        cells[2] = diff_verdict_cell(sum);
-        const double numbers[] = {a->value, b->value, diff_delta(sum), a->low, a->high, b->low, b->high};
-        for (unsigned n = 0; n < sizeof numbers / sizeof *numbers; n++) cells[3 + n] = cell_amount(numbers[n]);
-
         if ((a->value == 0 && b->value == 0) || i == DIFF_LOST) continue; /* the head begins with lost time */
         char before[NUMBER_TEXT], after[NUMBER_TEXT], change[NUMBER_TEXT] = "", other[2 * NUMBER_TEXT + 16] = "";
         if (a->value > 0) snprintf(change, sizeof change, ", %+.1f%%", 100 * diff_delta(sum) / a->value);
@@ -312,8 +330,9 @@ diff_streams_document(struct diff_streams *streams, const struct diff *diff, str
     if (!any) return;
     document->title = text_of("Runs compared");
     hide_exits(diff, document);
-    add_lengths(diff, document);
+    const struct view view = {diff->report, document, top};
+    add_lengths(&view, diff);
     add_losses(diff, document);
-    add_sums(streams, diff, document);
-    for (unsigned i = 0; i < DIFF_STREAMS; i++) add_table(streams, i, diff, document, top);
+    add_sums(&view, streams, diff);
+    for (unsigned i = 0; i < DIFF_STREAMS; i++) add_table(streams, i, diff, &view);
 }

@@ -97,56 +97,35 @@ lost_text(const struct diff *diff, struct document *document)
                          duration_text(after, (uint64_t)(b + 0.5)), verdict_names[lost->verdict], change);
 }
 
-/* The first columns of all tables. Programs get the spread, too. */
-enum { CHANGE, BEFORE, AFTER, DELTA, OF_ALL, BEFORE_LOW, BEFORE_HIGH, AFTER_LOW, AFTER_HIGH, NAMES };
+struct cell
+diff_value_cell(enum diff_values values, double value)
+{
+    if (values == DIFF_TIMES) return cell_number((uint64_t)(value + 0.5));
+    return cell_amount(values == DIFF_BYTES ? round(value) : value);
+}
 
-static const struct column all_columns[] = {
-    [CHANGE] = {"change", "", COLUMN_TEXT},
-    [BEFORE] = {"a", "A", COLUMN_AMOUNT},
-    [AFTER] = {"b", "B", COLUMN_AMOUNT},
-    [DELTA] = {"delta", "delta", COLUMN_DELTA},
-    [OF_ALL] = {"of_a", "of all A", COLUMN_CHANGE},
-    [BEFORE_LOW] = {"a_low", NULL, COLUMN_AMOUNT},
-    [BEFORE_HIGH] = {"a_high", NULL, COLUMN_AMOUNT},
-    [AFTER_LOW] = {"b_low", NULL, COLUMN_AMOUNT},
-    [AFTER_HIGH] = {"b_high", NULL, COLUMN_AMOUNT},
-};
-
+/* What may be below 0. */
 static struct cell
-cell_of(bool ns, double value)
+signed_cell(enum diff_values values, double value)
 {
-    return ns ? cell_number((uint64_t)(value + 0.5)) : cell_amount(value);
+    return values == DIFF_TIMES ? cell_time((int64_t)llround(value)) : diff_value_cell(values, value);
 }
 
-static struct cell
-signed_of(bool ns, double value)
+struct cell
+diff_row_cell(const struct diff_row *row, unsigned own, enum diff_values values, double all_before)
 {
-    return ns ? cell_time((int64_t)llround(value)) : cell_amount(value);
-}
-
-/* `total`: of the table. ns: the values are times. */
-static void
-fill_row(const struct diff_row *total, const struct diff_row *row, bool ns, struct cell *cells)
-{
-    cells[CHANGE] = diff_verdict_cell(row);
-    cells[BEFORE] = cell_of(ns, row->counts[0].value);
-    cells[AFTER] = cell_of(ns, row->counts[1].value);
-    cells[DELTA] = signed_of(ns, diff_delta(row));
-    cells[OF_ALL] = cell_change(diff_delta(row) / total->counts[0].value);
-    cells[BEFORE_LOW] = signed_of(ns, row->counts[0].low);
-    cells[BEFORE_HIGH] = signed_of(ns, row->counts[0].high);
-    cells[AFTER_LOW] = signed_of(ns, row->counts[1].low);
-    cells[AFTER_HIGH] = signed_of(ns, row->counts[1].high);
-}
-
-/* The columns of amounts, or those of times. */
-static void
-fill_columns(struct column columns[NAMES], bool ns)
-{
-    memcpy(columns, all_columns, sizeof all_columns);
-    for (unsigned i = 0; ns && i < NAMES; i++) {
-        if (i == BEFORE || i == AFTER) columns[i].kind = COLUMN_DURATION;
-        else if (i == DELTA || i >= BEFORE_LOW) columns[i].kind = COLUMN_TIME_DELTA;
+    const struct diff_count *before = &row->counts[0], *after = &row->counts[1];
+    switch (own) {
+      case DIFF_CHANGE: return diff_verdict_cell(row);
+      case DIFF_BEFORE: return diff_value_cell(values, before->value);
+      case DIFF_AFTER: return diff_value_cell(values, after->value);
+      case DIFF_DELTA: return signed_cell(values, diff_delta(row));
+      case DIFF_OF_ALL: return cell_change(diff_delta(row) / all_before);
+      case DIFF_BEFORE_LOW: return signed_cell(values, before->low);
+      case DIFF_BEFORE_HIGH: return signed_cell(values, before->high);
+      case DIFF_AFTER_LOW: return signed_cell(values, after->low);
+      case DIFF_AFTER_HIGH: return signed_cell(values, after->high);
+      default: return (struct cell){0};
     }
 }
 
@@ -168,90 +147,110 @@ location_text(const struct diff *diff, struct document *document, const struct d
                          row->line_after);
 }
 
-enum { NAMES_MOST = 5 };
+/* The names of rows, after the values. */
+enum { LOCATION = DIFF_CELLS };
+#define METHOD_COLUMN {"method", "method", COLUMN_TEXT, NAMED(diff_row, method)}
+#define REASON_COLUMN {"reason", "reason", COLUMN_TEXT, NAMED(diff_row, reason)}
+#define SITE_COLUMNS                                                                                                   \
+    REASON_COLUMN, {"insn", "instruction", COLUMN_TEXT, NAMED(diff_row, insn)},                                        \
+    {"place", "place", COLUMN_TEXT, OWN_CELL(LOCATION)}
+#define AMOUNT_COLUMNS DIFF_VALUE_COLUMNS(COLUMN_AMOUNT, COLUMN_DELTA, "delta"), DIFF_SPREAD_COLUMNS(COLUMN_AMOUNT)
+#define TIME_COLUMNS                                                                                                   \
+    DIFF_VALUE_COLUMNS(COLUMN_DURATION, COLUMN_TIME_DELTA, "delta"), DIFF_SPREAD_COLUMNS(COLUMN_TIME_DELTA)
 
-static void
-name_row(const struct diff *diff, struct document *document, const struct diff_table *table, const struct diff_row *row,
-         struct cell *names)
+static const struct table_column
+    total[] = {AMOUNT_COLUMNS},
+    methods[] = {AMOUNT_COLUMNS, METHOD_COLUMN},   reasons[] = {AMOUNT_COLUMNS, REASON_COLUMN},
+    sites[] = {AMOUNT_COLUMNS, SITE_COLUMNS},      lost_methods[] = {TIME_COLUMNS, METHOD_COLUMN},
+    lost_reasons[] = {TIME_COLUMNS, REASON_COLUMN}, lost_sites[] = {TIME_COLUMNS, SITE_COLUMNS};
+
+/* What cells are made of. */
+struct diff_view {
+    const struct diff *diff;
+    const struct diff_row *total; /* of the table */
+};
+
+static struct cell
+row_cell(const struct table_def *def, unsigned own, const void *row)
 {
-    if (table == &diff->reasons || table == &diff->lost_reasons) {
-        names[0] = cell_text(name_of(diff, row->reason));
-    }
-    else if (table == &diff->methods || table == &diff->lost_methods) {
-        names[0] = cell_text(name_of(diff, row->method));
-    }
-    else {
-        names[0] = cell_text(name_of(diff, row->reason));
-        names[1] = cell_text(name_of(diff, row->insn));
-        names[2] = cell_text(location_text(diff, document, row));
-    }
+    const struct diff_view *context = def->context;
+    if (own == LOCATION) return cell_text(location_text(context->diff, def->view->document, row));
+    return diff_row_cell(row, own, context->total == &context->diff->lost_total ? DIFF_TIMES : DIFF_AMOUNTS,
+                         context->total->counts[0].value);
 }
 
 static void
-add_table(const struct diff *diff, struct document *document, const struct diff_table *table, const char *id,
-          const char *title, const struct column *names, unsigned name_count, uint64_t top)
+merge_rows(void *rest, const void *row)
 {
-    struct column columns[NAMES + NAMES_MOST];
-    bool ns = table == &diff->lost_methods || table == &diff->lost_reasons || table == &diff->lost_sites;
-    const struct diff_row *total = ns ? &diff->lost_total : &diff->total;
-    fill_columns(columns, ns);
-    memcpy(columns + NAMES, names, name_count * sizeof *names);
+    for (unsigned side = 0; side < SIDES; side++)
+        ((struct diff_row *)rest)->counts[side].value += ((const struct diff_row *)row)->counts[side].value;
+}
+
+static void
+add_table(const struct view *view, const struct diff *diff, const struct diff_table *table, struct table_def def,
+          const char *title)
+{
+    bool lost = table == &diff->lost_methods || table == &diff->lost_reasons || table == &diff->lost_sites;
+    const struct diff_view context = {diff, lost ? &diff->lost_total : &diff->total};
     char changed[NUMBER_TEXT], within[NUMBER_TEXT];
-    struct fxt_string text = document_text(document, "%s: %s changed", title, with_commas(changed, table->changed));
+    struct row_table rows = table->rows;
+    def.view = view;
+    def.title = document_text(view->document, "%s: %s changed", title, with_commas(changed, table->changed));
     if (table->within > 0) {
-        text = document_text(document, "%s, %s within the spread of the %s", text.ptr,
-                             with_commas(within, table->within), diff->by_mean ? "processes" : "runs");
+        def.title = document_text(view->document, "%s, %s within the spread of the %s", def.title.ptr,
+                                  with_commas(within, table->within), diff->by_mean ? "processes" : "runs");
     }
-    struct table *shown = document_table(document, id, text, columns, NAMES + name_count);
-    struct diff_row rest = {0};
-    for (uint32_t i = 0; i < table->changed; i++) {
-        const struct diff_row *row = row_table_at(&table->rows, table->order[i]);
-        if (i < top) {
-            struct cell *cells = table_row(shown);
-            fill_row(total, row, ns, cells);
-            name_row(diff, document, table, row, cells + NAMES);
-            continue;
-        }
-        shown->more_rows++;
-        for (unsigned side = 0; side < SIDES; side++) rest.counts[side].value += row->counts[side].value;
-    }
-    if (shown->more_rows == 0) return;
-    struct cell *cells = table_row(shown);
-    fill_row(total, &rest, ns, cells);
-    cells[CHANGE].present = false;
-    for (unsigned i = BEFORE_LOW; i <= AFTER_HIGH; i++) cells[i].present = false;
+    def.rows = &rows;
+    def.order = table->order;
+    def.order_count = table->changed;
+    def.cell = row_cell;
+    def.merge = merge_rows;
+    def.context = &context;
+    def.shown_empty = true;
+    view_table(&def);
 }
+#define ADD_TABLE(view, diff, name, id_, title)                                                                        \
+    add_table(view, diff, &(diff)->name, (struct table_def){.id = (id_), COLUMNS_OF(name)}, title)
 
 /* For programs; people read it in the head. */
 static void
-add_total(const struct diff *diff, struct document *document)
+add_total(const struct view *view, const struct diff *diff)
 {
-    struct table *table = document_table(document, "total", text_of("Total"), all_columns, NAMES);
-    table->data = true;
-    fill_row(&diff->total, &diff->total, false, table_row(table));
+    struct row_table rows = ROWS_OF(&diff->total, 1);
+    view_table(&(struct table_def){.view = view, .id = "total", .title = text_of("Total"), .rows = &rows,
+                                   COLUMNS_OF(total), .cell = row_cell,
+                                   .context = &(const struct diff_view){diff, &diff->total}, .data = true});
+}
+
+static struct cell
+map_cell(const struct table_def *def, unsigned own, const void *row)
+{
+    const struct path_prefix *prefix = row;
+    return cell_text(document_text(def->view->document, "%.*s", (int)prefix->from_bytes, prefix->from));
 }
 
 /* Folders that are treated as one by default, which people and programs must be able to see. */
 static void
-add_found_maps(const struct diff *diff, struct document *document)
+add_found_maps(const struct view *view, const struct diff *diff)
 {
-    static const struct column columns[] = {
-        {"from", "A", COLUMN_TEXT}, {"to", "B", COLUMN_TEXT}, {"methods", "methods", COLUMN_COUNT}};
-    if (diff->map->count == 0 || diff->map->list[0].witnesses == 0) return; /* all are of one kind */
-    struct table *table = document_table(document, "found_maps", text_of("Folders treated as one"), COLUMNS(columns));
-    table->data = true;
-    for (uint32_t i = 0; i < diff->map->count; i++) {
+    static const struct table_column columns[] = {
+        {"from", "A", COLUMN_TEXT, OWN_CELL(0)},
+        {"to", "B", COLUMN_TEXT, MEMBER(path_prefix, to)},
+        {"methods", "methods", COLUMN_COUNT, MEMBER(path_prefix, witnesses)},
+    };
+    const struct path_map *map = diff->map;
+    if (map->count == 0 || map->list[0].witnesses == 0) return; /* all are of one kind */
+    struct row_table rows = ROWS_OF(map->list, map->count);
+    view_table(&(struct table_def){.view = &(const struct view){diff->report, view->document, UINT64_MAX},
+                                   .id = "found_maps", .title = text_of("Folders treated as one"), .rows = &rows,
+                                   COLUMNS_OF(columns), .cell = map_cell, .data = true});
+    for (uint32_t i = 0; i < map->count; i++) {
         char number[NUMBER_TEXT];
-        struct fxt_string from =
-            document_text(document, "%.*s", (int)diff->map->list[i].from_bytes, diff->map->list[i].from);
-        struct cell *cells = table_row(table);
-        cells[0] = cell_text(from);
-        cells[1] = cell_text(text_of(diff->map->list[i].to));
-        cells[2] = cell_number(diff->map->list[i].witnesses);
-        document_line(
-            document, i == 0 ? "treated as one" : "",
-            document_text(document, "%s and %s: they share %s methods; --no-map compares the paths as they are",
-                          from.ptr, diff->map->list[i].to, with_commas(number, diff->map->list[i].witnesses)));
+        document_line(view->document, i == 0 ? "treated as one" : "",
+                      document_text(view->document,
+                                    "%.*s and %s: they share %s methods; --no-map compares the paths as they are",
+                                    (int)map->list[i].from_bytes, map->list[i].from, map->list[i].to,
+                                    with_commas(number, map->list[i].witnesses)));
     }
 }
 
@@ -266,10 +265,7 @@ add_choice(const struct diff *diff, struct document *document)
 void
 diff_document(const struct diff *diff, struct document *document, uint64_t top)
 {
-    static const struct column method[] = {{"method", "method", COLUMN_TEXT}};
-    static const struct column reason[] = {{"reason", "reason", COLUMN_TEXT}};
-    static const struct column site[] = {
-        {"reason", "reason", COLUMN_TEXT}, {"insn", "instruction", COLUMN_TEXT}, {"place", "place", COLUMN_TEXT}};
+    const struct view view = {diff->report, document, top};
     document->title = document_text(document, "%s compared", diff->fallbacks ? "Fallbacks" : "Exits");
     document_line(document, "A", file_names(diff, document, 0));
     document_line(document, "B", file_names(diff, document, 1));
@@ -277,16 +273,16 @@ diff_document(const struct diff *diff, struct document *document, uint64_t top)
     if (diff->timed) document_line(document, "lost by exits", lost_text(diff, document));
     document_line(document, "counted", how_counted(diff, document));
     document_line(document, "in all", total_text(diff, document));
-    add_found_maps(diff, document);
-    add_total(diff, document);
+    add_found_maps(&view, diff);
+    add_total(&view, diff);
     if (diff->timed) {
-        add_table(diff, document, &diff->lost_methods, "lost_by_method", "Lost time by method", method, 1, top);
-        add_table(diff, document, &diff->lost_reasons, "lost_by_reason", "Lost time by reason", reason, 1, top);
-        add_table(diff, document, &diff->lost_sites, "lost_by_site", "Lost time by site", site, 3, top);
+        ADD_TABLE(&view, diff, lost_methods, "lost_by_method", "Lost time by method");
+        ADD_TABLE(&view, diff, lost_reasons, "lost_by_reason", "Lost time by reason");
+        ADD_TABLE(&view, diff, lost_sites, "lost_by_site", "Lost time by site");
     }
-    add_table(diff, document, &diff->methods, "methods", "By method", method, 1, top);
-    add_table(diff, document, &diff->reasons, "reasons", "By reason", reason, 1, top);
-    add_table(diff, document, &diff->sites, "sites", "By site", site, 3, top);
+    ADD_TABLE(&view, diff, methods, "methods", "By method");
+    ADD_TABLE(&view, diff, reasons, "reasons", "By reason");
+    ADD_TABLE(&view, diff, sites, "sites", "By site");
 }
 
 /* --- for a comment --------------------------------------------------------------------------------------------- */
@@ -307,30 +303,65 @@ diff_sum_text(char text[NUMBER_TEXT], enum diff_sum sum, double value)
     return (sum == DIFF_ALLOCATED ? bytes_text : duration_text)(text, (uint64_t)(value + 0.5));
 }
 
-static void
-add_comment_row(struct document *document, struct table *table, const char *name, const struct diff_row *row,
-                const char *before, const char *after, const struct limit_result *result)
+/* What a comment says of a sum. */
+struct comment_row {
+    const char *name;
+    const struct diff_row *row;
+    struct fxt_string before, after;
+    const struct limit_result *result; /* NULL: there is no limit */
+};
+
+enum { LIMIT = DIFF_CELLS };
+
+static struct cell
+comment_cell(const struct table_def *def, unsigned own, const void *from)
 {
-    struct cell *cells = table_row(table);
-    cells[0] = cell_text(text_of(name));
-    cells[1] = cell_text(document_text(document, "%s", before));
-    cells[2] = cell_text(document_text(document, "%s", after));
-    cells[3] = diff_verdict_cell(row);
-    cells[4] = cell_change(diff_delta(row) / row->counts[0].value);
-    if (result != NULL) cells[5] = cell_text(text_of(result->message[0] == '\0' ? "met" : "exceeded"));
+    const struct comment_row *row = from;
+    if (own != LIMIT) return diff_row_cell(row->row, own, DIFF_AMOUNTS, row->row->counts[0].value);
+    if (row->result == NULL) return (struct cell){0};
+    return cell_text(text_of(row->result->message[0] == '\0' ? "met" : "exceeded"));
+}
+
+static void
+add_comment_sums(const struct view *view, const struct diff *diff, const struct diff_streams *streams,
+                 const struct limit_result *results, uint32_t result_count)
+{
+    static const struct table_column columns[] = {
+        {"sum", "", COLUMN_TEXT, MEMBER(comment_row, name)},
+        {"a", "A", COLUMN_TEXT, MEMBER(comment_row, before)},
+        {"b", "B", COLUMN_TEXT, MEMBER(comment_row, after)},
+        {"change", "", COLUMN_TEXT, OWN_CELL(DIFF_CHANGE)},
+        {"of_a", "of A", COLUMN_CHANGE, OWN_CELL(DIFF_OF_ALL)},
+        {"limit", "limit", COLUMN_TEXT, OWN_CELL(LIMIT)},
+    };
+    struct comment_row list[DIFF_SUMS + 1];
+    uint32_t count = 0;
+    char before[NUMBER_TEXT], after[NUMBER_TEXT];
+    for (unsigned i = 0; i <= DIFF_SUMS; i++) {
+        const bool exits = i == 0;
+        const enum diff_sum sum = i - 1;
+        if (!exits && !streams->summed[sum]) continue;
+        const struct diff_row *row = exits ? &diff->total : &streams->sums[sum];
+        const double a = row->counts[0].value, b = row->counts[1].value;
+        list[count++] = (struct comment_row){
+            .name = !exits ? diff_sum_names[sum] : diff->fallbacks ? "fallbacks" : "exits", .row = row,
+            .before = document_text(view->document, "%s",
+                                    exits ? amount_text(before, a) : diff_sum_text(before, sum, a)),
+            .after = document_text(view->document, "%s", exits ? amount_text(after, b) : diff_sum_text(after, sum, b)),
+            .result = result_named(results, result_count, exits ? "exits" : diff_sum_names[sum])};
+    }
+    struct row_table rows = ROWS_OF(list, count);
+    view_table(&(struct table_def){.view = &(const struct view){diff->report, view->document, DIFF_SUMS + 1},
+                                   .id = "sums", .title = text_of("Sums"), .rows = &rows, COLUMNS_OF(columns),
+                                   .cell = comment_cell});
 }
 
 void
 diff_comment_document(const struct diff *diff, const struct diff_streams *streams, const struct limit_result *results,
                       uint32_t result_count, struct document *document)
 {
-    static const struct column columns[] = {
-        {"sum", "", COLUMN_TEXT},      {"a", "A", COLUMN_TEXT},           {"b", "B", COLUMN_TEXT},
-        {"change", "", COLUMN_TEXT},   {"of_a", "of A", COLUMN_CHANGE},   {"limit", "limit", COLUMN_TEXT}};
-    static const struct column method[] = {{"method", "method", COLUMN_TEXT}};
-    static const struct column site[] = {
-        {"reason", "reason", COLUMN_TEXT}, {"insn", "instruction", COLUMN_TEXT}, {"place", "place", COLUMN_TEXT}};
     enum { ROWS = 5 }; /* with all tables fewer than 60 lines */
+    const struct view view = {diff->report, document, ROWS};
     uint32_t exceeded = 0;
     for (uint32_t i = 0; i < result_count; i++) exceeded += results[i].message[0] != '\0';
     document->title = result_count == 0 ? text_of("vm-trace: no limit was given (--fail-over)")
@@ -342,21 +373,9 @@ diff_comment_document(const struct diff *diff, const struct diff_streams *stream
     document_line(document, "A", file_names(diff, document, 0));
     document_line(document, "B", file_names(diff, document, 1));
     add_choice(diff, document);
-    struct table *table = document_table(document, "sums", text_of("Sums"), COLUMNS(columns));
-    char before[NUMBER_TEXT], after[NUMBER_TEXT];
-    const char *what = diff->fallbacks ? "fallbacks" : "exits";
-    add_comment_row(document, table, what, &diff->total, amount_text(before, diff->total.counts[0].value),
-                    amount_text(after, diff->total.counts[1].value), result_named(results, result_count, "exits"));
-    for (unsigned sum = 0; sum < DIFF_SUMS; sum++) {
-        if (!streams->summed[sum]) continue;
-        const struct diff_row *row = &streams->sums[sum];
-        add_comment_row(document, table, diff_sum_names[sum], row, diff_sum_text(before, sum, row->counts[0].value),
-                        diff_sum_text(after, sum, row->counts[1].value),
-                        result_named(results, result_count, diff_sum_names[sum]));
-    }
+    add_comment_sums(&view, diff, streams, results, result_count);
     if (diff->timed && diff->lost_methods.changed > 0)
-        add_table(diff, document, &diff->lost_methods, "lost_by_method", "Lost time by method", method, 1, ROWS);
-    if (diff->methods.changed > 0)
-        add_table(diff, document, &diff->methods, "methods", "Exits by method", method, 1, ROWS);
-    if (diff->sites.changed > 0) add_table(diff, document, &diff->sites, "sites", "Exits by site", site, 3, ROWS);
+        ADD_TABLE(&view, diff, lost_methods, "lost_by_method", "Lost time by method");
+    if (diff->methods.changed > 0) ADD_TABLE(&view, diff, methods, "methods", "Exits by method");
+    if (diff->sites.changed > 0) ADD_TABLE(&view, diff, sites, "sites", "Exits by site");
 }

@@ -3,7 +3,7 @@
 /* diff_tables.h - the differences between two sides, as a document. */
 #include "analysis/diff.h"
 #include "analysis/diff_streams.h"
-#include "render/document.h"
+#include "render/view_table.h"
 
 /* Fills in the document. `top`: rows of a table; further rows are summed up in one. Texts point
  * into `diff`, which must outlive the document. */
@@ -30,5 +30,22 @@ const char *diff_sum_text(char text[NUMBER_TEXT], enum diff_sum sum, double valu
 const char *diff_verdict_text(enum verdict verdict);
 struct cell diff_verdict_cell(const struct diff_row *row);
 const char *diff_unit_text(enum diff_unit unit);
+
+/* The first columns of all tables: a number of a cell, and how its value is shown. Programs get the spread, too. */
+enum diff_values { DIFF_AMOUNTS, DIFF_TIMES, DIFF_BYTES };
+enum {
+    DIFF_CHANGE, DIFF_BEFORE, DIFF_AFTER, DIFF_DELTA, DIFF_OF_ALL, DIFF_BEFORE_LOW, DIFF_BEFORE_HIGH, DIFF_AFTER_LOW,
+    DIFF_AFTER_HIGH, DIFF_CELLS
+};
+struct cell diff_value_cell(enum diff_values values, double value);
+/* all_before: of all rows, on the first side. */
+struct cell diff_row_cell(const struct diff_row *row, unsigned own, enum diff_values values, double all_before);
+#define DIFF_VALUE_COLUMNS(value, delta, delta_title)                                                                  \
+    {"change", "", COLUMN_TEXT, OWN_CELL(DIFF_CHANGE)}, {"a", "A", value, OWN_SUM(DIFF_BEFORE)},                       \
+    {"b", "B", value, OWN_SUM(DIFF_AFTER)}, {"delta", delta_title, delta, OWN_SUM(DIFF_DELTA)},                        \
+    {"of_a", "of all A", COLUMN_CHANGE, OWN_SUM(DIFF_OF_ALL)}
+#define DIFF_SPREAD_COLUMNS(spread)                                                                                    \
+    {"a_low", NULL, spread, OWN_CELL(DIFF_BEFORE_LOW)}, {"a_high", NULL, spread, OWN_CELL(DIFF_BEFORE_HIGH)},          \
+    {"b_low", NULL, spread, OWN_CELL(DIFF_AFTER_LOW)}, {"b_high", NULL, spread, OWN_CELL(DIFF_AFTER_HIGH)}
 
 #endif

@@ -90,10 +90,13 @@ void
 document_partial(struct document *document, const struct fxt_parts *parts)
 {
     static const struct column columns[] = {
-        {"file", "file", COLUMN_TEXT},         {"partial", "what was read", COLUMN_TEXT},
-        {"stopped", "stopped", COLUMN_NUMBER}, {"read_bytes", "bytes read", COLUMN_COUNT},
-        {"file_bytes", "of", COLUMN_COUNT},    {"read_ns", "up to", COLUMN_TIME},
-        {"faults", "faults", COLUMN_COUNT},
+        [PARTIAL_FILE] = {"file", "file", COLUMN_TEXT},
+        [PARTIAL_WHAT] = {"partial", "what was read", COLUMN_TEXT},
+        [PARTIAL_STOPPED] = {"stopped", "stopped", COLUMN_NUMBER},
+        [PARTIAL_BYTES] = {"read_bytes", "bytes read", COLUMN_COUNT},
+        [PARTIAL_OF] = {"file_bytes", "of", COLUMN_COUNT},
+        [PARTIAL_UP_TO] = {"read_ns", "up to", COLUMN_TIME},
+        [PARTIAL_FAULTS] = {"faults", "faults", COLUMN_COUNT},
     };
     if (parts->count == 0) return;
     struct table *table = document_table(document, "partial", text_of("Read in part"), COLUMNS(columns));
@@ -102,13 +105,13 @@ document_partial(struct document *document, const struct fxt_parts *parts)
     for (uint32_t i = 0; i < parts->count; i++) {
         const struct fxt_part *part = &parts->list[i];
         struct cell *row = table_row(table);
-        row[0] = cell_text(text_of(strcmp(part->path, "-") == 0 ? "standard input" : part->path));
-        row[1] = cell_text(text_of(part->text));
-        row[2] = cell_number(part->stopped);
-        row[3] = cell_number(part->read_bytes);
-        if (part->file_bytes != INPUT_SIZE_UNKNOWN) row[4] = cell_number(part->file_bytes);
-        row[5] = cell_time(part->ns);
-        row[6] = cell_number(part->damaged);
+        row[PARTIAL_FILE] = cell_text(text_of(strcmp(part->path, "-") == 0 ? "standard input" : part->path));
+        row[PARTIAL_WHAT] = cell_text(text_of(part->text));
+        row[PARTIAL_STOPPED] = cell_number(part->stopped);
+        row[PARTIAL_BYTES] = cell_number(part->read_bytes);
+        if (part->file_bytes != INPUT_SIZE_UNKNOWN) row[PARTIAL_OF] = cell_number(part->file_bytes);
+        row[PARTIAL_UP_TO] = cell_time(part->ns);
+        row[PARTIAL_FAULTS] = cell_number(part->damaged);
     }
 }
 
@@ -164,79 +167,6 @@ struct cell
 cell_rate(const float *rate)
 {
     return (struct cell){.present = rate != NULL, .rate = rate};
-}
-
-static void
-print_as(FILE *out, const struct document *document, enum document_format format)
-{
-    switch (format) {
-      case FORMAT_TEXT: document_print_text(out, document); return;
-      case FORMAT_MARKDOWN: document_print_markdown(out, document); return;
-      case FORMAT_JSON: document_print_json(out, document); return;
-      case FORMAT_CSV: document_print_csv(out, document); return;
-    }
-}
-
-static void
-no_such_table(const struct document *document, const char *table_id)
-{
-    fputs("vm-trace: there is no table ", stderr);
-    print_escaped(stderr, text_of(table_id));
-    fputs(document->table_count > 0 ? " here; there are:" : " here, nor any other", stderr);
-    for (uint32_t i = 0; i < document->table_count; i++) {
-        if (!document->tables[i]->people) fprintf(stderr, " %s", document->tables[i]->id);
-    }
-    putc('\n', stderr);
-}
-
-/* A message about the rows that are not shown: the row that sums them up does not fit a table of
- * plain rows. */
-static void
-print_more_rows(const struct table *table)
-{
-    char number[NUMBER_TEXT];
-    if (table->more_rows == 0) return;
-    fprintf(stderr, "vm-trace: %s more rows of the table %s are not shown (--top=N shows more)\n",
-            with_commas(number, table->more_rows), table->id);
-}
-
-/* Gives a table for programs titles, because the user asked for it. */
-static void
-show_to_people(struct table *table)
-{
-    for (unsigned i = 0; table->data && i < table->column_count; i++) table->columns[i].title = table->columns[i].id;
-    table->data = false;
-}
-
-bool
-document_print(FILE *out, struct document *document, enum document_format format, const char *table_id)
-{
-    if (table_id == NULL) {
-        print_as(out, document, format);
-        return true;
-    }
-    struct document one = {.title = document->title}; /* history has several tables of one name, one per ISEQ */
-    uint32_t partial = document->partial != NULL && strcmp(table_id, "partial") != 0 && format != FORMAT_CSV;
-    if (partial > 0) {
-        make_room(one.tables, one.table_count, one.table_capacity);
-        one.tables[one.table_count++] = one.partial = document->partial;
-    }
-    for (uint32_t i = 0; i < document->table_count; i++) {
-        if (strcmp(document->tables[i]->id, table_id) != 0 || document->tables[i]->people) continue;
-        make_room(one.tables, one.table_count, one.table_capacity);
-        one.tables[one.table_count++] = document->tables[i];
-        show_to_people(document->tables[i]);
-    }
-    bool found = one.table_count > partial;
-    const char *note = document->partial == NULL ? NULL : document->partial->cells[1].text.ptr;
-    if (!found) no_such_table(document, table_id);
-    else if (format != FORMAT_CSV) print_as(out, &one, format);
-    for (uint32_t i = 0; format == FORMAT_CSV && i < one.table_count; i++) {
-        document_print_csv_table(out, one.tables[i], i == 0, note);
-        print_more_rows(one.tables[i]);
-    }
-    free(one.tables);
-    return found;
 }
 
 const char *

@@ -107,6 +107,9 @@ void document_line(struct document *document, const char *title, struct fxt_stri
 /* Says first of all which files were not read as a whole, in all formats; before any other table. The parts must
  * live as long as the document. */
 void document_partial(struct document *document, const struct fxt_parts *parts);
+enum {
+    PARTIAL_FILE, PARTIAL_WHAT, PARTIAL_STOPPED, PARTIAL_BYTES, PARTIAL_OF, PARTIAL_UP_TO, PARTIAL_FAULTS
+};
 /* Makes a table; copies the columns. document_free frees those of the document. */
 struct table *table_new(const char *id, struct fxt_string title, const struct column *columns, unsigned column_count);
 /* Adds one. Valid until the document is freed. */

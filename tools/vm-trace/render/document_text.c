@@ -397,9 +397,9 @@ document_print_partial(FILE *out, const struct document *document, bool markdown
     for (uint32_t row = 0; partial != NULL && row < partial->row_count; row++) {
         const struct cell *cells = &partial->cells[(size_t)row * partial->column_count];
         fputs(markdown ? "> **Partial**: " : "partial: ", out);
-        (markdown ? put_markdown : print_escaped)(out, cells[0].text);
+        (markdown ? put_markdown : print_escaped)(out, cells[PARTIAL_FILE].text);
         fputs(": ", out);
-        (markdown ? put_markdown : print_escaped)(out, cells[1].text);
+        (markdown ? put_markdown : print_escaped)(out, cells[PARTIAL_WHAT].text);
         fputs(markdown ? "\n\n" : "\n", out);
     }
 }

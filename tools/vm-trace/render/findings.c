@@ -447,7 +447,7 @@ garbage_of(const struct by_place *by_place, const struct place *place)
 
 /* --- the subjects ------------------------------------------------------------------------------------ */
 
-static const char *
+static struct fxt_string
 exit_help(const struct view *view, struct row_table *lasting, const struct exit_row *row)
 {
     const struct pool *pool = view->report->pool;
@@ -459,10 +459,11 @@ exit_help(const struct view *view, struct row_table *lasting, const struct exit_
         int64_t index;
         struct fxt_string insn = insn_without_index(pool_string(pool, row->insn), &index);
         const struct lasting_advice *advice = advice_lasting(reason, insn);
-        if (advice != NULL) return advice->help;
+        if (advice != NULL) return text_of(advice->help);
     }
     const struct advice *advice = advice_find(ADVICE_EXIT, reason, &name);
-    return advice != NULL && advice->help != NULL ? advice->help : "";
+    if (advice == NULL || advice->help == NULL) return text_of("");
+    return document_text(view->document, "%s%s", advice_untested_p(advice) ? "(untested) " : "", advice->help);
 }
 
 /* "GuardType(Fixnum), opt_plus: 63 times, each 12.5 us" */
@@ -482,7 +483,7 @@ describe_exits(const struct view *view, struct by_place *by_place, const struct 
     finding->what = text_of("exits at");
     finding->place = view_name(view, row->location);
     finding->cause = exit_cause(view, row);
-    finding->helps = text_of(exit_help(view, &by_place->lasting, row));
+    finding->helps = exit_help(view, &by_place->lasting, row);
     finding->evidence = method_option(view, "--exits", finding->place);
 }
 

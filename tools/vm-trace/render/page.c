@@ -49,6 +49,9 @@ static const char first_script[] =
 static const char search_script[] =
 #include "search.js.inc"
     ;
+static const char tabs_script[] =
+#include "tabs.js.inc"
+    ;
 static const char flame_trees_script[] =
 #include "flame_trees.js.inc"
     ;
@@ -346,6 +349,7 @@ print_page(FILE *out, struct page_data *data, struct report *report, struct page
     fputs(bins_script, out);
     fputs(focus_script, out);
     fputs(search_script, out);
+    fputs(tabs_script, out);
     fputs(flame_trees_script, out);
     fputs(flame_script, out);
     fputs(link_script, out);

@@ -17,29 +17,6 @@ static const struct grouping groupings[] = {
 };
 enum { GROUPINGS = sizeof groupings / sizeof *groupings };
 
-static int
-compare_names(const struct allocation_row *a, const struct allocation_row *b, const struct pool *pool)
-{
-    int order = fxt_string_compare(pool_string(pool, a->class_name), pool_string(pool, b->class_name));
-    return order != 0 ? order : fxt_string_compare(pool_string(pool, a->frame), pool_string(pool, b->frame));
-}
-
-static int
-compare_allocated(const void *left, const void *right, void *pool)
-{
-    const struct allocation_row *a = left, *b = right;
-    if (a->all.bytes != b->all.bytes) return a->all.bytes > b->all.bytes ? -1 : 1;
-    return compare_names(a, b, pool);
-}
-
-static int
-compare_survivors(const void *left, const void *right, void *pool)
-{
-    const struct allocation_row *a = left, *b = right;
-    if (a->survivors.bytes != b->survivors.bytes) return a->survivors.bytes > b->survivors.bytes ? -1 : 1;
-    return compare_names(a, b, pool);
-}
-
 static struct fxt_string
 name_of(const struct view *view, const struct grouping *grouping, const struct allocation_row *row)
 {
@@ -59,131 +36,110 @@ title_of(const struct view *view, const char *what, const struct grouping *group
                          exact ? "object" : "sample", count->samples == 1 ? "" : "s");
 }
 
-/* The share of `count` in `sum`, and its margin where it is an estimate. */
-static void
-put_share(struct cell *share, struct cell *margin, const struct allocation_count *count,
-          const struct allocation_count *sum, bool exact)
-{
-    *share = cell_share(count->bytes, sum->bytes);
-    if (exact || !share->present) return;
-    *margin = (struct cell){.present = true, .share = allocation_margin(share->share, sum->samples)};
-}
+enum { ESTIMATED = 1, EXACT = 2 };
+/* For the order of rows. */
+#define NAME_COLUMNS                                                                                                   \
+    {"class_name", NULL, COLUMN_TEXT, NAMED(allocation_row, class_name), .helper = true},                              \
+    {"frame", NULL, COLUMN_TEXT, NAMED(allocation_row, frame), .helper = true}
 
-/* --- allocations ------------------------------------------------------------------------------------- */
+enum { OBJECTS, MARGIN, SURVIVORS_MARGIN, NAME };
 
-enum { BYTES, SHARE, MARGIN, OBJECTS, SAMPLES, NAME, CELLS };
-
-static void
-put_counts(struct cell *cells, const struct allocation_row *row, const struct allocation_row *sum)
-{
-    cells[BYTES] = cell_number(row->all.bytes);
-    put_share(&cells[SHARE], &cells[MARGIN], &row->all, &sum->all, allocations_exact(sum));
-    cells[OBJECTS] = cell_number((uint64_t)(row->objects + 0.5));
-    cells[SAMPLES] = cell_number(row->all.samples);
-}
-
-static void
-add_allocated(const struct view *view, const struct grouping *grouping)
-{
+/* What the tables of a grouping are made of. */
+struct allocation_view {
+    const struct view *view;
+    const struct grouping *grouping;
     struct allocation_row sum;
-    struct row_table rows = allocations_group(&view->report->allocations, grouping->by, &sum);
-    bool exact = allocations_exact(&sum);
-    const struct column columns[CELLS] = {
-        [BYTES] = {"bytes", "bytes", COLUMN_COUNT},
-        [SHARE] = {"share", "share", COLUMN_SHARE},
-        [MARGIN] = {"margin", exact ? NULL : "±", COLUMN_SHARE},
-        [OBJECTS] = {"objects", "objects", COLUMN_COUNT},
-        [SAMPLES] = {"samples", exact ? NULL : "samples", COLUMN_COUNT},
-        [NAME] = {grouping->column, grouping->column, COLUMN_TEXT},
-    };
-    struct table *table = document_table(view->document, grouping->allocations_id,
-                                         title_of(view, "Allocations", grouping, &sum, &sum.all), COLUMNS(columns));
-    table->data = rows.count == 0;
-    row_table_sort(&rows, compare_allocated, view->report->pool);
-    struct allocation_row rest = {0};
-    for (uint32_t i = 0; i < rows.count; i++) {
-        struct allocation_row *row = row_table_at(&rows, i);
-        row->objects = round(row->objects); /* so that the last row is the sum of what is shown */
-        if (i >= view->top) {
-            allocation_row_add(&rest, row);
-            continue;
-        }
-        struct cell *cells = table_row(table);
-        put_counts(cells, row, &sum);
-        cells[NAME] = cell_text(name_of(view, grouping, row));
-    }
-    if (rows.count > view->top) {
-        table->more_rows = rows.count - view->top;
-        put_counts(table_row(table), &rest, &sum);
-    }
-    allocation_rows_free(&rows);
-}
-
-/* --- survivors --------------------------------------------------------------------------------------- */
-
-enum {
-    S_BYTES, S_SHARE, S_MARGIN, S_SAMPLES, S_ALIVE, S_ALIVE_SAMPLES, S_ONCE, S_ONCE_SAMPLES, S_THREE, S_THREE_SAMPLES,
-    S_MEDIAN, S_NAME, S_CELLS
+    unsigned given;
 };
 
-static void
-put_survivors(struct cell *cells, const struct allocation_row *row, const struct allocation_row *sum)
+/* The margin of a share where it is an estimate. */
+static struct cell
+margin_cell(const struct allocation_count *count, const struct allocation_count *sum)
 {
-    cells[S_BYTES] = cell_number(row->survivors.bytes);
-    put_share(&cells[S_SHARE], &cells[S_MARGIN], &row->survivors, &sum->survivors, allocations_exact(sum));
-    cells[S_SAMPLES] = cell_number(row->survivors.samples);
-    cells[S_ALIVE] = cell_number(row->alive.bytes);
-    cells[S_ALIVE_SAMPLES] = cell_number(row->alive.samples);
-    cells[S_ONCE] = cell_number(row->once.bytes);
-    cells[S_ONCE_SAMPLES] = cell_number(row->once.samples);
-    cells[S_THREE] = cell_number(row->three_times.bytes);
-    cells[S_THREE_SAMPLES] = cell_number(row->three_times.samples);
+    struct cell cell = cell_share(count->bytes, sum->bytes);
+    if (cell.present) cell.share = allocation_margin(cell.share, sum->samples);
+    return cell;
+}
+
+static struct cell
+allocation_cell(const struct table_def *def, unsigned own, const void *from)
+{
+    const struct allocation_view *allocations = def->context;
+    const struct allocation_row *row = from, *sum = &allocations->sum;
+    switch (own) {
+      case OBJECTS: return cell_number((uint64_t)(row->objects + 0.5));
+      case MARGIN: return margin_cell(&row->all, &sum->all);
+      case SURVIVORS_MARGIN: return margin_cell(&row->survivors, &sum->survivors);
+      default: return cell_text(name_of(def->view, allocations->grouping, row));
+    }
 }
 
 static void
-add_survivors(const struct view *view, const struct grouping *grouping)
+merge(void *rest, const void *row)
 {
-    struct allocation_row sum;
-    struct row_table rows = allocations_group(&view->report->allocations, grouping->by, &sum);
-    bool exact = allocations_exact(&sum);
-    const struct column columns[S_CELLS] = {
-        [S_BYTES] = {"bytes", "bytes", COLUMN_COUNT},
-        [S_SHARE] = {"share", NULL, COLUMN_SHARE}, /* people need the space for names */
-        [S_MARGIN] = {"margin", NULL, COLUMN_SHARE},
-        [S_SAMPLES] = {"samples", exact ? "objects" : "samples", COLUMN_COUNT},
-        [S_ALIVE] = {"alive_bytes", "alive", COLUMN_COUNT},
-        [S_ALIVE_SAMPLES] = {"alive_samples", NULL, COLUMN_COUNT},
-        [S_ONCE] = {"survived_1_bytes", "1 GC", COLUMN_COUNT},
-        [S_ONCE_SAMPLES] = {"survived_1_samples", NULL, COLUMN_COUNT},
-        [S_THREE] = {"survived_3_bytes", "3 GCs", COLUMN_COUNT},
-        [S_THREE_SAMPLES] = {"survived_3_samples", NULL, COLUMN_COUNT},
-        [S_MEDIAN] = {"median_survived", "median", COLUMN_NUMBER},
-        [S_NAME] = {grouping->column, grouping->column, COLUMN_TEXT},
+    allocation_row_add(rest, row);
+}
+
+static void
+add_allocated(const struct allocation_view *allocations, struct row_table *rows)
+{
+    const char *name = allocations->grouping->column;
+    const struct table_column columns[] = {
+        {"bytes", "bytes", COLUMN_COUNT, SUMMED(allocation_row, all.bytes)},
+        {"share", "share", COLUMN_SHARE, SHARE_OF_WHOLE("bytes")},
+        {"margin", "±", COLUMN_SHARE, OWN_SUM(MARGIN), .people_if = ESTIMATED, .value_if = ESTIMATED},
+        {"objects", "objects", COLUMN_COUNT, OWN_SUM(OBJECTS)},
+        {"samples", "samples", COLUMN_COUNT, SUMMED(allocation_row, all.samples), .people_if = ESTIMATED},
+        {name, name, COLUMN_TEXT, OWN_CELL(NAME)}, NAME_COLUMNS,
     };
-    struct table *table =
-        document_table(view->document, grouping->survivors_id,
-                       title_of(view, "Survivors (alive at the end, or after a garbage collection)", grouping, &sum,
-                                &sum.survivors),
-                       COLUMNS(columns));
-    table->data = sum.survivors.samples == 0;
-    row_table_sort(&rows, compare_survivors, view->report->pool);
-    struct allocation_row rest = {0};
-    uint32_t shown = 0;
-    for (uint32_t i = 0; i < rows.count; i++) {
-        const struct allocation_row *row = row_table_at(&rows, i);
-        if (row->survivors.samples == 0) continue;
-        if (shown == view->top) {
-            table->more_rows++;
-            allocation_row_add(&rest, row);
-            continue;
-        }
-        shown++;
-        struct cell *cells = table_row(table);
-        put_survivors(cells, row, &sum);
-        cells[S_MEDIAN] = cell_number(durations_quantile(&row->survived, 0.5));
-        cells[S_NAME] = cell_text(name_of(view, grouping, row));
+    const struct allocation_row *sum = &allocations->sum;
+    for (uint32_t i = 0; i < rows->count; i++) { /* so that the last row is the sum of what is shown */
+        struct allocation_row *row = row_table_at(rows, i);
+        row->objects = round(row->objects);
     }
-    if (table->more_rows > 0) put_survivors(table_row(table), &rest, &sum);
+    view_table(&(struct table_def){
+        .view = allocations->view, .id = allocations->grouping->allocations_id, .rows = rows, COLUMNS_OF(columns),
+        .title = title_of(allocations->view, "Allocations", allocations->grouping, sum, &sum->all),
+        .sort = {"bytes", "class_name", "frame"}, .cell = allocation_cell, .merge = merge, .context = allocations,
+        .whole = sum->all.bytes, .given = allocations->given});
+}
+
+static void
+add_survivors(const struct allocation_view *allocations, struct row_table *rows)
+{
+    const char *name = allocations->grouping->column;
+    const struct table_column columns[] = {
+        {"bytes", "bytes", COLUMN_COUNT, SUMMED(allocation_row, survivors.bytes)},
+        {"share", NULL, COLUMN_SHARE, SHARE_OF_WHOLE("bytes")}, /* people need the space for names */
+        {"margin", NULL, COLUMN_SHARE, OWN_SUM(SURVIVORS_MARGIN), .value_if = ESTIMATED},
+        {"samples", allocations->given == EXACT ? "objects" : "samples", COLUMN_COUNT,
+         SUMMED(allocation_row, survivors.samples)},
+        {"alive_bytes", "alive", COLUMN_COUNT, SUMMED(allocation_row, alive.bytes)},
+        {"alive_samples", NULL, COLUMN_COUNT, SUMMED(allocation_row, alive.samples)},
+        {"survived_1_bytes", "1 GC", COLUMN_COUNT, SUMMED(allocation_row, once.bytes)},
+        {"survived_1_samples", NULL, COLUMN_COUNT, SUMMED(allocation_row, once.samples)},
+        {"survived_3_bytes", "3 GCs", COLUMN_COUNT, SUMMED(allocation_row, three_times.bytes)},
+        {"survived_3_samples", NULL, COLUMN_COUNT, SUMMED(allocation_row, three_times.samples)},
+        {"median_survived", "median", COLUMN_NUMBER, QUANTILE(50, allocation_row, survived)},
+        {name, name, COLUMN_TEXT, OWN_CELL(NAME)}, NAME_COLUMNS,
+    };
+    const struct allocation_row *sum = &allocations->sum;
+    view_table(&(struct table_def){
+        .view = allocations->view, .id = allocations->grouping->survivors_id, .rows = rows, COLUMNS_OF(columns),
+        .title = title_of(allocations->view, "Survivors (alive at the end, or after a garbage collection)",
+                          allocations->grouping, sum, &sum->survivors),
+        .sort = {"bytes", "class_name", "frame"}, .unless_zero = "samples", .cell = allocation_cell, .merge = merge,
+        .context = allocations, .whole = sum->survivors.bytes, .given = allocations->given});
+}
+
+static void
+add_table(const struct view *view, const struct grouping *grouping,
+          void (*add)(const struct allocation_view *allocations, struct row_table *rows))
+{
+    struct allocation_view allocations = {.view = view, .grouping = grouping};
+    struct row_table rows = allocations_group(&view->report->allocations, grouping->by, &allocations.sum);
+    allocations.given = allocations_exact(&allocations.sum) ? EXACT : ESTIMATED;
+    add(&allocations, &rows);
     allocation_rows_free(&rows);
 }
 
@@ -191,20 +147,22 @@ add_survivors(const struct view *view, const struct grouping *grouping)
 static void
 add_totals(const struct view *view)
 {
-    static const struct column columns[] = {
-        {"bytes", NULL, COLUMN_COUNT},       {"objects", NULL, COLUMN_COUNT},       {"samples", NULL, COLUMN_COUNT},
-        {"freed_bytes", NULL, COLUMN_COUNT}, {"freed_samples", NULL, COLUMN_COUNT}, {"alive_bytes", NULL, COLUMN_COUNT},
-        {"alive_samples", NULL, COLUMN_COUNT},
+    static const struct table_column columns[] = {
+        {"bytes", NULL, COLUMN_COUNT, MEMBER(allocation_row, all.bytes)},
+        {"objects", NULL, COLUMN_COUNT, OWN_CELL(OBJECTS)},
+        {"samples", NULL, COLUMN_COUNT, MEMBER(allocation_row, all.samples)},
+        {"freed_bytes", NULL, COLUMN_COUNT, MEMBER(allocation_row, freed.bytes)},
+        {"freed_samples", NULL, COLUMN_COUNT, MEMBER(allocation_row, freed.samples)},
+        {"alive_bytes", NULL, COLUMN_COUNT, MEMBER(allocation_row, alive.bytes)},
+        {"alive_samples", NULL, COLUMN_COUNT, MEMBER(allocation_row, alive.samples)},
     };
-    struct allocation_row sum;
-    struct row_table rows = allocations_group(&view->report->allocations, 0, &sum);
+    struct allocation_view allocations = {.view = view};
+    struct row_table rows = allocations_group(&view->report->allocations, 0, &allocations.sum);
     allocation_rows_free(&rows);
-    struct table *table = document_table(view->document, "allocations", text_of("Allocations"), COLUMNS(columns));
-    table->data = true;
-    const uint64_t numbers[] = {sum.all.bytes,     (uint64_t)(sum.objects + 0.5), sum.all.samples,  sum.freed.bytes,
-                                sum.freed.samples, sum.alive.bytes,               sum.alive.samples};
-    struct cell *cells = table_row(table);
-    for (unsigned i = 0; i < table->column_count; i++) cells[i] = cell_number(numbers[i]);
+    struct row_table sum = ROWS_OF(&allocations.sum, 1);
+    view_table(&(struct table_def){.view = view, .id = "allocations", .title = text_of("Allocations"), .rows = &sum,
+                                   COLUMNS_OF(columns), .cell = allocation_cell, .context = &allocations,
+                                   .data = true});
 }
 
 void
@@ -212,6 +170,6 @@ view_add_allocations(const struct view *view)
 {
     if (view->report->allocations.sites.count == 0) return; /* not recorded */
     add_totals(view);
-    for (unsigned i = 0; i < GROUPINGS; i++) add_allocated(view, &groupings[i]);
-    for (unsigned i = 0; i < GROUPINGS; i++) add_survivors(view, &groupings[i]);
+    for (unsigned i = 0; i < GROUPINGS; i++) add_table(view, &groupings[i], add_allocated);
+    for (unsigned i = 0; i < GROUPINGS; i++) add_table(view, &groupings[i], add_survivors);
 }

@@ -1,7 +1,8 @@
 /* report_calls.c - the tables of a report about calls: methods by own time, their callers and callees,
  * threads, the slowest single calls. */
-#include <inttypes.h>
+#define _GNU_SOURCE /* qsort_r */
 #include <stdlib.h>
+#include <string.h>
 
 #include "render/report_tables.h"
 #include "render/report_view.h"
@@ -64,75 +65,68 @@ calls_view(const struct view *view)
 
 /* --- methods -------------------------------------------------------------------------------------- */
 
-enum { M_OWN, M_SHARE, M_TOTAL, M_CALLS, M_MAX, M_LEFT_OUT, M_LEFT_OUT_NS, M_METHOD, METHOD_CELLS };
+enum { CALLS_LEFT_OUT = 1 }; /* people see how many */
+enum { TOTAL, CALLS, MAX, LEFT_OUT, LEFT_OUT_NS, METHOD };
 
-static void
-put_times(const struct calls_view *calls, struct cell *cells, const struct call_totals *totals)
+/* The row for what is in no recorded call has a file, and only a time. */
+static struct cell
+method_cell(const struct table_def *def, unsigned own, const void *row)
 {
-    cells[M_OWN] = cell_number(call_own_ns(totals->own_ns));
-    cells[M_SHARE] = cell_share(call_own_ns(totals->own_ns), calls->all_ns);
-    cells[M_CALLS] = cell_number(totals->calls);
-    cells[M_LEFT_OUT] = cell_number(totals->left_out);
-    cells[M_LEFT_OUT_NS] = cell_number(totals->left_out_ns);
+    const struct call_row *method = row;
+    const struct call_totals *totals = &method->totals;
+    const uint64_t numbers[] = {[TOTAL] = totals->total_ns, [CALLS] = totals->calls, [MAX] = totals->max_ns,
+                                [LEFT_OUT] = totals->left_out, [LEFT_OUT_NS] = totals->left_out_ns};
+    bool outside = method->file > 0;
+    if (own == METHOD) return cell_text(outside ? text_of(OUTSIDE) : view_name(def->view, method->name));
+    return outside ? (struct cell){0} : cell_number(numbers[own]);
 }
 
-static void
-put_outside(const struct calls_view *calls, struct table *table)
+/* The wanted methods, and the row of what is in none, in their order. The caller frees them. */
+static struct call_row *
+rows_with_outside(const struct calls_view *calls, uint32_t *count_out)
 {
-    struct cell *cells = table_row(table);
-    cells[M_OWN] = cell_number(calls->outside_ns);
-    cells[M_SHARE] = cell_share(calls->outside_ns, calls->all_ns);
-    cells[M_METHOD] = cell_text(text_of(OUTSIDE));
+    const struct call_row outside = {.file = 1, .totals.own_ns = (int64_t)calls->outside_ns};
+    bool lacks = calls->view->report->filter.method == NULL && calls->outside_ns > 0;
+    struct call_row *rows = xcalloc(calls->methods.count + 1, sizeof *rows);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < calls->methods.count; i++) {
+        const struct call_row *row = row_table_at(&calls->methods, i);
+        if (!method_wanted(calls->view, row->name)) continue;
+        if (lacks && row->totals.own_ns < outside.totals.own_ns) lacks = false, rows[count++] = outside;
+        rows[count++] = *row;
+    }
+    if (lacks) rows[count++] = outside;
+    *count_out = count;
+    return rows;
 }
 
 static void
 add_methods(const struct calls_view *calls)
 {
     const struct view *view = calls->view;
-    const struct column columns[METHOD_CELLS] = {
-        [M_OWN] = {"own_ns", "own", COLUMN_DURATION},
-        [M_SHARE] = {"own_share", "share", COLUMN_SHARE},
-        [M_TOTAL] = {"total_ns", "total", COLUMN_DURATION},
-        [M_CALLS] = {"calls", "calls", COLUMN_COUNT},
-        [M_MAX] = {"max_ns", "max", COLUMN_DURATION},
-        [M_LEFT_OUT] = {"left_out", calls->left_out ? "left out" : NULL, COLUMN_COUNT},
-        [M_LEFT_OUT_NS] = {"left_out_ns", calls->left_out ? "in these" : NULL, COLUMN_DURATION},
-        [M_METHOD] = {"method", "method", COLUMN_TEXT},
+    static const struct table_column columns[] = {
+        {"own_ns", "own", COLUMN_DURATION, SUMMED(call_row, totals.own_ns)},
+        {"own_share", "share", COLUMN_SHARE, SHARE_OF_WHOLE("own_ns")},
+        {"total_ns", "total", COLUMN_DURATION, OWN_CELL(TOTAL)}, /* those of several methods have parts in common */
+        {"calls", "calls", COLUMN_COUNT, OWN_SUM(CALLS)},
+        {"max_ns", "max", COLUMN_DURATION, OWN_CELL(MAX)},
+        {"left_out", "left out", COLUMN_COUNT, OWN_SUM(LEFT_OUT), .people_if = CALLS_LEFT_OUT},
+        {"left_out_ns", "in these", COLUMN_DURATION, OWN_SUM(LEFT_OUT_NS), .people_if = CALLS_LEFT_OUT},
+        {"method", "method", COLUMN_TEXT, OWN_CELL(METHOD)},
     };
-    char count[NUMBER_TEXT], recorded[NUMBER_TEXT], all[NUMBER_TEXT];
+    char number[NUMBER_TEXT], recorded[NUMBER_TEXT], all[NUMBER_TEXT];
     struct fxt_string title = document_text(
         view->document, "Calls by own time: %s call%s, which took %s of the %s of their threads (share: of the latter)",
-        with_commas(count, calls->sum.calls), calls->sum.calls == 1 ? "" : "s",
+        with_commas(number, calls->sum.calls), calls->sum.calls == 1 ? "" : "s",
         duration_text(recorded, calls->all_ns - calls->outside_ns), duration_text(all, calls->all_ns));
     title = view_title(view, title, view->report->calls.uncounted, "methods, callers or threads");
-    struct table *table = document_table(view->document, "calls", title, columns, METHOD_CELLS);
-    bool outside = view->report->filter.method == NULL && calls->outside_ns > 0;
-    uint32_t rows = calls->wanted + outside, shown = 0;
-    struct call_totals rest = {0};
-    for (uint32_t i = 0; i < calls->methods.count; i++) {
-        const struct call_row *row = row_table_at(&calls->methods, i);
-        if (!method_wanted(view, row->name)) continue;
-        if (outside && row->totals.own_ns < (int64_t)calls->outside_ns) {
-            outside = false;
-            if (shown < view->top) put_outside(calls, table), shown++;
-            else call_add_ns(&rest.own_ns, (int64_t)calls->outside_ns);
-        }
-        if (shown >= view->top) {
-            call_totals_add(&rest, &row->totals);
-            continue;
-        }
-        shown++;
-        struct cell *cells = table_row(table);
-        put_times(calls, cells, &row->totals);
-        cells[M_TOTAL] = cell_number(row->totals.total_ns);
-        cells[M_MAX] = cell_number(row->totals.max_ns);
-        cells[M_METHOD] = cell_text(view_name(view, row->name));
-    }
-    if (outside && shown < view->top) put_outside(calls, table), shown++;
-    else if (outside) call_add_ns(&rest.own_ns, (int64_t)calls->outside_ns);
-    if (rows <= shown) return;
-    table->more_rows = rows - shown;
-    put_times(calls, table_row(table), &rest); /* total times of several methods have parts in common */
+    uint32_t count;
+    struct call_row *rows = rows_with_outside(calls, &count);
+    struct row_table shown = ROWS_OF(rows, count);
+    view_table(&(struct table_def){.view = view, .id = "calls", .title = title, .rows = &shown, COLUMNS_OF(columns),
+                                   .cell = method_cell, .whole = calls->all_ns, .shown_empty = true,
+                                   .given = calls->left_out ? CALLS_LEFT_OUT : 0});
+    free(rows);
 }
 
 void
@@ -151,6 +145,7 @@ struct pair_row {
     uint32_t caller, callee; /* the key */
     uint64_t calls, total_ns;
     int64_t own_ns;
+    uint64_t method_ns; /* of all pairs of the method, in whose table the pair is */
 };
 enum { PAIR_KEYS = 2 };
 
@@ -197,12 +192,6 @@ group_pairs(const struct report *report)
     return rows;
 }
 
-static struct fxt_string
-caller_text(const struct view *view, uint32_t name)
-{
-    return name == STRING_NONE ? text_of(OUTSIDE) : view_name(view, name);
-}
-
 /* The callers of a method, or what it calls. */
 static uint32_t
 method_of(const struct pair_row *pair, bool callers)
@@ -219,33 +208,35 @@ first_pairs(const struct view *view, const struct row_table *pairs, bool callers
     return first;
 }
 
-/* The rows of one method, at most `most`; the others are added to the rest. Returns how many these are. */
-static uint64_t
-add_pairs_of(const struct view *view, struct table *table, const struct row_table *pairs, uint32_t first,
-             bool callers, uint64_t most, struct pair_row *rest)
+/* Numbers of pairs, those that are shown first. */
+struct pair_order {
+    uint32_t *rows, *more;
+    uint32_t row_count, more_count;
+};
+
+/* Adds the pairs of one method, of which at most `most` are shown. */
+static void
+order_pairs(struct pair_order *order, struct row_table *pairs, uint32_t first, bool callers, uint64_t most)
 {
     uint32_t end = first, name = method_of(row_table_at(pairs, first), callers);
     uint64_t sum_ns = 0;
-    for (; end < pairs->count; end++) {
-        const struct pair_row *pair = row_table_at(pairs, end);
-        if (method_of(pair, callers) != name) break;
-        sum_ns += pair->total_ns;
-        if (end - first < most) continue;
-        rest->calls += pair->calls;
-        rest->total_ns += pair->total_ns;
-        call_add_ns(&rest->own_ns, pair->own_ns);
+    for (; end < pairs->count && method_of(row_table_at(pairs, end), callers) == name; end++) {
+        sum_ns += ((const struct pair_row *)row_table_at(pairs, end))->total_ns;
+        if (end - first < most) order->rows[order->row_count++] = end;
+        else order->more[order->more_count++] = end;
     }
-    for (uint32_t at = first; at < end && at - first < most; at++) {
-        const struct pair_row *pair = row_table_at(pairs, at);
-        struct cell *cells = table_row(table);
-        cells[0] = cell_number(pair->calls);
-        cells[1] = cell_number(pair->total_ns);
-        cells[2] = cell_share(pair->total_ns, sum_ns);
-        cells[3] = cell_number(call_own_ns(pair->own_ns));
-        cells[4] = cell_text(view_name(view, name));
-        cells[5] = cell_text(callers ? caller_text(view, pair->caller) : view_name(view, pair->callee));
-    }
-    return end - first > most ? end - first - most : 0;
+    for (uint32_t at = first; at < end; at++) ((struct pair_row *)row_table_at(pairs, at))->method_ns = sum_ns;
+}
+
+/* The method of the table, and the other one. */
+static struct cell
+pair_cell(const struct table_def *def, unsigned own, const void *row)
+{
+    const struct pair_row *pair = row;
+    const bool callers = def->context != NULL;
+    if (own == METHOD) return cell_text(view_name(def->view, method_of(pair, callers)));
+    return cell_text(callers && pair->caller == STRING_NONE ? text_of(OUTSIDE)
+                                                            : view_name(def->view, method_of(pair, !callers)));
 }
 
 /* The pairs in which the methods with the most own time are callees (their callers), or callers. */
@@ -253,51 +244,38 @@ static void
 add_pairs(const struct calls_view *calls, struct row_table *pairs, bool callers)
 {
     const struct view *view = calls->view;
-    const struct column columns[] = {
-        {"calls", "calls", COLUMN_COUNT},
-        {"total_ns", "total", COLUMN_DURATION},
-        {"share", "share", COLUMN_SHARE},
-        {"own_ns", "own", COLUMN_DURATION},
-        {callers ? "method" : "caller", callers ? "method" : "caller", COLUMN_TEXT},
-        {callers ? "caller" : "callee", callers ? "called by" : "calls", COLUMN_TEXT},
+    const struct table_column columns[] = {
+        {"calls", "calls", COLUMN_COUNT, SUMMED(pair_row, calls)},
+        {"total_ns", "total", COLUMN_DURATION, SUMMED(pair_row, total_ns)},
+        {"of", NULL, COLUMN_DURATION, MEMBER(pair_row, method_ns), .helper = true},
+        {"share", "share", COLUMN_SHARE, SHARE_IN_ROW("total_ns", "of")},
+        {"own_ns", "own", COLUMN_DURATION, SUMMED(pair_row, own_ns)},
+        {callers ? "method" : "caller", callers ? "method" : "caller", COLUMN_TEXT, OWN_CELL(METHOD)},
+        {callers ? "caller" : "callee", callers ? "called by" : "calls", COLUMN_TEXT, OWN_CELL(METHOD + 1)},
     };
-    struct table *table =
-        document_table(view->document, callers ? "callers" : "callees",
-                       text_of(callers ? "Callers of the methods with the most own time (share: of their time)"
-                                       : "What the methods with the most own time call (share: of the callees' time)"),
-                       COLUMNS(columns));
     row_table_sort(pairs, callers ? compare_by_callee : compare_by_caller, NULL);
-    uint32_t *first = first_pairs(view, pairs, callers);
-    struct pair_row rest = {0};
-    uint64_t most = view->top / 3 + 1; /* rows of one method */
-    uint32_t methods = 0;
+    uint32_t *first = first_pairs(view, pairs, callers), methods = 0;
+    struct pair_order order = {.rows = xcalloc(2 * (size_t)pairs->count + 1, sizeof *order.rows)};
+    order.more = order.rows + pairs->count;
     for (uint32_t i = 0; i < calls->methods.count && methods < view->top; i++) {
         const struct call_row *method = row_table_at(&calls->methods, i);
         if (!method_wanted(view, method->name)) continue;
         methods++;
         if (first[method->name] > 0)
-            table->more_rows +=
-                add_pairs_of(view, table, pairs, first[method->name] - 1, callers, most, &rest);
+            order_pairs(&order, pairs, first[method->name] - 1, callers, view->top / 3 + 1);
     }
+    memmove(order.rows + order.row_count, order.more, order.more_count * sizeof *order.more);
+    const struct view cut = {view->report, view->document, order.row_count};
+    view_table(&(struct table_def){
+        .view = &cut, .id = callers ? "callers" : "callees", .rows = pairs, COLUMNS_OF(columns), .order = order.rows,
+        .order_count = order.row_count + order.more_count, .cell = pair_cell, .context = callers ? pairs : NULL,
+        .title = text_of(callers ? "Callers of the methods with the most own time (share: of their time)"
+                                 : "What the methods with the most own time call (share: of the callees' time)")});
+    free(order.rows);
     free(first);
-    table->data = table->row_count == 0;
-    if (table->more_rows == 0) return;
-    struct cell *cells = table_row(table);
-    cells[0] = cell_number(rest.calls);
-    cells[1] = cell_number(rest.total_ns);
-    cells[3] = cell_number(call_own_ns(rest.own_ns));
 }
 
 /* --- threads -------------------------------------------------------------------------------------- */
-
-static int
-compare_threads(const void *left, const void *right, void *context)
-{
-    const struct call_thread *a = left, *b = right;
-    (void)context;
-    if (a->recorded_ns != b->recorded_ns) return a->recorded_ns > b->recorded_ns ? -1 : 1;
-    return (a->track > b->track) - (a->track < b->track);
-}
 
 /* Of a thread: the number of its calls, and the method with the most own time. */
 static uint64_t
@@ -314,58 +292,46 @@ calls_of(const struct calls *calls, uint32_t track, const struct call_sum **busi
     return count;
 }
 
+enum { THREAD_NS, OUTSIDE_NS, THREAD_CALLS, BUSIEST_NS, BUSIEST };
+
+static struct cell
+thread_cell(const struct table_def *def, unsigned own, const void *row)
+{
+    const struct call_thread *thread = row;
+    const struct call_sum *busiest;
+    if (own == THREAD_NS) return cell_number(thread_ns(def->view->report, thread));
+    if (own == OUTSIDE_NS) return cell_number(thread_ns(def->view->report, thread) - thread->recorded_ns);
+    const uint64_t calls = calls_of(&def->view->report->calls, thread->track, &busiest);
+    if (own == THREAD_CALLS) return cell_number(calls);
+    if (busiest == NULL) return (struct cell){0};
+    return own == BUSIEST ? cell_text(view_name(def->view, busiest->name))
+                          : cell_number(call_own_ns(busiest->totals.own_ns));
+}
+
 static void
 add_threads(const struct calls_view *all)
 {
-    static const struct column columns[] = {
-        {"thread_ns", "time", COLUMN_DURATION},
-        {"recorded_ns", "in calls", COLUMN_DURATION},
-        {"outside_ns", "outside", COLUMN_DURATION},
-        {"calls", "calls", COLUMN_COUNT},
-        {"pid", NULL, COLUMN_NUMBER},
-        {"tid", "tid", COLUMN_NUMBER},
-        {"thread", "thread", COLUMN_TEXT},
-        {"method_own_ns", "own", COLUMN_DURATION},
-        {"method", "busiest method", COLUMN_TEXT},
+    static const struct table_column columns[] = {
+        {"thread_ns", "time", COLUMN_DURATION, OWN_SUM(THREAD_NS)},
+        {"recorded_ns", "in calls", COLUMN_DURATION, SUMMED(call_thread, recorded_ns)},
+        {"outside_ns", "outside", COLUMN_DURATION, OWN_SUM(OUTSIDE_NS)},
+        {"calls", "calls", COLUMN_COUNT, OWN_CELL(THREAD_CALLS)},
+        THREAD_COLUMNS(call_thread, track),
+        {"number", NULL, COLUMN_NUMBER, MEMBER(call_thread, track), .helper = true},
+        {"method_own_ns", "own", COLUMN_DURATION, OWN_CELL(BUSIEST_NS)},
+        {"method", "busiest method", COLUMN_TEXT, OWN_CELL(BUSIEST)},
     };
-    const struct view *view = all->view;
-    struct report *report = view->report;
-    struct row_table *threads = &report->calls.threads;
-    row_table_sort(threads, compare_threads, NULL);
-    struct table *table = document_table(view->document, "calls_by_thread",
-                                         text_of("Calls by thread (outside: of recorded calls)"), COLUMNS(columns));
-    uint64_t rest[4] = {0};
-    for (uint32_t i = 0; i < threads->count; i++) {
-        const struct call_thread *thread = row_table_at(threads, i);
-        const struct report_thread *named = report_thread(report, thread->track);
-        uint64_t ns = thread_ns(report, thread);
-        const uint64_t times[3] = {ns, thread->recorded_ns, ns - thread->recorded_ns};
-        if (i >= view->top) {
-            for (unsigned n = 0; n < 3; n++) rest[n] += times[n];
-            continue;
-        }
-        const struct call_sum *busiest;
-        uint64_t count = calls_of(&report->calls, thread->track, &busiest);
-        struct cell *cells = table_row(table);
-        for (unsigned n = 0; n < 3; n++) cells[n] = cell_number(times[n]);
-        cells[3] = cell_number(count);
-        cells[4] = cell_number(report_process(report, named->process)->pid);
-        cells[5] = cell_number(named->tid);
-        cells[6] = cell_text(view_name(view, named->name));
-        if (busiest == NULL) continue;
-        cells[7] = cell_number(call_own_ns(busiest->totals.own_ns));
-        cells[8] = cell_text(view_name(view, busiest->name));
-    }
-    if (threads->count <= view->top) return;
-    table->more_rows = threads->count - view->top;
-    struct cell *cells = table_row(table);
-    for (unsigned n = 0; n < 3; n++) cells[n] = cell_number(rest[n]);
+    view_table(&(struct table_def){.view = all->view, .id = "calls_by_thread",
+                                   .title = text_of("Calls by thread (outside: of recorded calls)"),
+                                   .rows = &all->view->report->calls.threads, COLUMNS_OF(columns),
+                                   .sort = {"recorded_ns", "number"}, .cell = thread_cell, .shown_empty = true});
 }
 
 static int
-compare_sums(const void *left, const void *right)
+compare_sums(const void *left, const void *right, void *rows)
 {
-    const struct call_sum *a = *(const struct call_sum *const *)left, *b = *(const struct call_sum *const *)right;
+    const struct call_sum *a = row_table_at(rows, *(const uint32_t *)left);
+    const struct call_sum *b = row_table_at(rows, *(const uint32_t *)right);
     if (a->totals.own_ns != b->totals.own_ns) return a->totals.own_ns > b->totals.own_ns ? -1 : 1;
     if (a->track != b->track) return a->track < b->track ? -1 : 1;
     return (a->name > b->name) - (a->name < b->name);
@@ -375,83 +341,55 @@ compare_sums(const void *left, const void *right)
 static void
 add_methods_of_threads(const struct calls_view *all)
 {
-    static const struct column columns[] = {
-        {"own_ns", "own", COLUMN_DURATION}, {"total_ns", "total", COLUMN_DURATION},
-        {"calls", "calls", COLUMN_COUNT},   {"max_ns", "max", COLUMN_DURATION},
-        {"tid", NULL, COLUMN_NUMBER},       {"thread", "thread", COLUMN_TEXT},
-        {"method", "method", COLUMN_TEXT},
+    static const struct table_column columns[] = {
+        {"own_ns", "own", COLUMN_DURATION, SUMMED(call_sum, totals.own_ns)},
+        {"total_ns", "total", COLUMN_DURATION, MEMBER(call_sum, totals.total_ns)},
+        {"calls", "calls", COLUMN_COUNT, SUMMED(call_sum, totals.calls)},
+        {"max_ns", "max", COLUMN_DURATION, MEMBER(call_sum, totals.max_ns)},
+        {"tid", NULL, COLUMN_NUMBER, AT(SOURCE_TID, call_sum, track)},
+        THREAD_COLUMN(call_sum, track),
+        {"method", "method", COLUMN_TEXT, NAMED(call_sum, name)},
     };
     const struct view *view = all->view;
-    const struct row_table *sums = &view->report->calls.sums;
-    const struct call_sum **order = xcalloc(sums->count + 1, sizeof *order);
-    uint32_t count = 0;
+    struct row_table *sums = &view->report->calls.sums;
+    uint32_t *order = xcalloc(sums->count + 1, sizeof *order), count = 0;
     for (uint32_t i = 0; i < sums->count; i++) {
-        const struct call_sum *sum = row_table_at(sums, i);
-        if (method_wanted(view, sum->name)) order[count++] = sum;
+        if (method_wanted(view, ((const struct call_sum *)row_table_at(sums, i))->name)) order[count++] = i;
     }
-    qsort(order, count, sizeof *order, compare_sums);
-    struct table *table = document_table(view->document, "calls_by_thread_and_method",
-                                         text_of("Calls by thread and method"), COLUMNS(columns));
-    table->data = view->report->calls.threads.count < 2;
-    struct call_totals rest = {0};
-    for (uint32_t i = 0; i < count; i++) {
-        const struct call_totals *totals = &order[i]->totals;
-        if (i >= view->top) {
-            call_totals_add(&rest, totals);
-            continue;
-        }
-        const struct report_thread *thread = report_thread(view->report, order[i]->track);
-        struct cell *cells = table_row(table);
-        cells[0] = cell_number(call_own_ns(totals->own_ns));
-        cells[1] = cell_number(totals->total_ns);
-        cells[2] = cell_number(totals->calls);
-        cells[3] = cell_number(totals->max_ns);
-        cells[4] = cell_number(thread->tid);
-        cells[5] = cell_text(view_name(view, thread->name));
-        cells[6] = cell_text(view_name(view, order[i]->name));
-    }
+    qsort_r(order, count, sizeof *order, compare_sums, sums);
+    view_table(&(struct table_def){.view = view, .id = "calls_by_thread_and_method",
+                                   .title = text_of("Calls by thread and method"), .rows = sums, COLUMNS_OF(columns),
+                                   .order = order, .order_count = count, .shown_empty = true,
+                                   .data = view->report->calls.threads.count < 2});
     free(order);
-    if (count <= view->top) return;
-    table->more_rows = count - view->top;
-    struct cell *cells = table_row(table);
-    cells[0] = cell_number(call_own_ns(rest.own_ns));
-    cells[2] = cell_number(rest.calls);
 }
 
 /* --- single calls --------------------------------------------------------------------------------- */
 
+static struct cell
+slow_cell(const struct table_def *def, unsigned own, const void *row)
+{
+    return ((const struct slow_call *)row)->ended ? cell_text(text_of("not returned")) : (struct cell){0};
+}
+
 static void
 add_slowest(const struct calls_view *all, const struct slowest *slowest, const char *id, const char *title)
 {
-    const struct view *view = all->view;
-    struct report *report = view->report;
-    bool open = false;
-    for (uint32_t i = 0; i < slowest->count && i < view->top; i++) open |= slowest->heap[i].ended;
-    const struct column columns[] = {
-        {"total_ns", "time", COLUMN_DURATION},
-        {"own_ns", "own", COLUMN_DURATION},
-        {"start_ns", "start", COLUMN_TIME},
-        {"left_out", all->left_out ? "left out" : NULL, COLUMN_COUNT},
-        {"tid", NULL, COLUMN_NUMBER},
-        {"thread", "thread", COLUMN_TEXT},
-        {"state", open ? "" : NULL, COLUMN_TEXT},
-        {"method", "method", COLUMN_TEXT},
+    static const struct table_column columns[] = {
+        {"total_ns", "time", COLUMN_DURATION, MEMBER(slow_call, total_ns)},
+        {"own_ns", "own", COLUMN_DURATION, MEMBER(slow_call, own_ns)},
+        {"start_ns", "start", COLUMN_TIME, SINCE_START(slow_call, begin_ns)},
+        {"left_out", "left out", COLUMN_COUNT, MEMBER(slow_call, left_out), .people_if = CALLS_LEFT_OUT},
+        {"tid", NULL, COLUMN_NUMBER, AT(SOURCE_TID, slow_call, track)},
+        THREAD_COLUMN(slow_call, track),
+        {"state", "", COLUMN_TEXT, OWN_CELL(0), .unless_empty = true},
+        {"method", "method", COLUMN_TEXT, NAMED(slow_call, name)},
     };
-    struct table *table = document_table(view->document, id, text_of(title), COLUMNS(columns));
-    for (uint32_t i = 0; i < slowest->count && i < view->top; i++) {
-        const struct slow_call *call = &slowest->heap[i];
-        const struct report_thread *thread = report_thread(report, call->track);
-        struct cell *cells = table_row(table);
-        cells[0] = cell_number(call->total_ns);
-        cells[1] = cell_number(call_own_ns(call->own_ns));
-        cells[2] = cell_time(call->begin_ns - report->start_ns);
-        cells[3] = cell_number(call->left_out);
-        cells[4] = cell_number(thread->tid);
-        cells[5] = cell_text(view_name(view, thread->name));
-        if (call->ended) cells[6] = cell_text(text_of("not returned"));
-        cells[7] = cell_text(view_name(view, call->name));
-    }
-    table->data = table->row_count == 0;
+    uint32_t count = slowest->count < all->view->top ? slowest->count : (uint32_t)all->view->top;
+    struct row_table rows = ROWS_OF(slowest->heap, count);
+    view_table(&(struct table_def){.view = all->view, .id = id, .title = text_of(title), .rows = &rows,
+                                   COLUMNS_OF(columns), .cell = slow_cell,
+                                   .given = all->left_out ? CALLS_LEFT_OUT : 0});
 }
 
 /* --- all ------------------------------------------------------------------------------------------ */

@@ -49,42 +49,55 @@ cost_of(const struct view *view)
     return cost;
 }
 
+enum { RUNNING, LIFE, SHARE, PER_SECOND, PER_EXIT, VERDICT, LARGEST_OTHER };
+
+static struct cell
+cost_cell(const struct table_def *def, unsigned own, const void *row)
+{
+    const struct cost *cost = row;
+    const uint64_t running_ns = execution_running_ns(cost->ns);
+    switch (own) {
+      case RUNNING: return cell_number(running_ns);
+      case LIFE: return cell_number(execution_life_ns(cost->ns));
+      case SHARE: return cell_share(cost->lost_ns, running_ns);
+      case PER_SECOND:
+        return cost->span_ns > 0 ? cell_amount((double)cost->exits * 1e9 / (double)cost->span_ns) : (struct cell){0};
+      case PER_EXIT: return cost->exits > 0 ? cell_number(cost->lost_ns / cost->exits) : (struct cell){0};
+      case VERDICT: return cell_text(text_of(cost_verdict_names[cost_verdict(cost)]));
+      default:
+        return cell_text(view_name(def->view, execution_state_names[cost_largest_other(cost)].argument));
+    }
+}
+
 /* The numbers in the sentences. */
 static void
 add_data(const struct view *view, const struct cost *cost)
 {
-    static const struct column columns[] = {
-        {"running_ns", NULL, COLUMN_DURATION}, {"life_ns", NULL, COLUMN_DURATION}, {"lost_ns", NULL, COLUMN_DURATION},
-        {"share", NULL, COLUMN_SHARE}, {"exits", NULL, COLUMN_COUNT}, {"exits_per_second", NULL, COLUMN_AMOUNT},
-        {"ns_per_exit", NULL, COLUMN_DURATION}, {"places", NULL, COLUMN_COUNT},
-        {"places_with_most", NULL, COLUMN_COUNT}, {"estimated", NULL, COLUMN_NUMBER}, {"verdict", NULL, COLUMN_TEXT},
-        {"largest_other", NULL, COLUMN_TEXT},
+    enum { HAS_STATES = 1 };
+    static const struct table_column columns[] = {
+        {"running_ns", NULL, COLUMN_DURATION, OWN_CELL(RUNNING), .value_if = HAS_STATES},
+        {"life_ns", NULL, COLUMN_DURATION, OWN_CELL(LIFE), .value_if = HAS_STATES},
+        {"lost_ns", NULL, COLUMN_DURATION, MEMBER(cost, lost_ns)},
+        {"share", NULL, COLUMN_SHARE, OWN_CELL(SHARE), .value_if = HAS_STATES},
+        {"exits", NULL, COLUMN_COUNT, MEMBER(cost, exits)},
+        {"exits_per_second", NULL, COLUMN_AMOUNT, OWN_CELL(PER_SECOND)},
+        {"ns_per_exit", NULL, COLUMN_DURATION, OWN_CELL(PER_EXIT)},
+        {"places", NULL, COLUMN_COUNT, MEMBER(cost, places)},
+        {"places_with_most", NULL, COLUMN_COUNT, MEMBER(cost, most_places)},
+        {"estimated", NULL, COLUMN_NUMBER, MEMBER(cost, estimated)},
+        {"verdict", NULL, COLUMN_TEXT, OWN_CELL(VERDICT)},
+        {"largest_other", NULL, COLUMN_TEXT, OWN_CELL(LARGEST_OTHER), .value_if = HAS_STATES},
     };
-    struct table *table = document_table(view->document, "cost", text_of("What exits cost"), COLUMNS(columns));
-    struct cell *cells = table_row(table);
-    uint64_t running_ns = execution_running_ns(cost->ns);
-    table->data = true;
-    if (cost->summed) {
-        cells[0] = cell_number(running_ns);
-        cells[1] = cell_number(execution_life_ns(cost->ns));
-        cells[3] = cell_share(cost->lost_ns, running_ns);
-        cells[11] =
-            cell_text(pool_string(view->report->pool, execution_state_names[cost_largest_other(cost)].argument));
-    }
-    cells[2] = cell_number(cost->lost_ns);
-    cells[4] = cell_number(cost->exits);
-    if (cost->span_ns > 0) cells[5] = cell_amount((double)cost->exits * 1e9 / (double)cost->span_ns);
-    if (cost->exits > 0) cells[6] = cell_number(cost->lost_ns / cost->exits);
-    cells[7] = cell_number(cost->places);
-    cells[8] = cell_number(cost->most_places);
-    cells[9] = cell_number(cost->estimated);
-    cells[10] = cell_text(text_of(cost_verdict_names[cost_verdict(cost)]));
+    struct row_table rows = ROWS_OF(cost, 1);
+    view_table(&(struct table_def){.view = view, .id = "cost", .title = text_of("What exits cost"), .rows = &rows,
+                                   COLUMNS_OF(columns), .cell = cost_cell, .data = true,
+                                   .given = cost->summed ? HAS_STATES : 0});
 }
 
 void
 report_cost(struct report *report, struct document *document)
 {
-    const struct view view = {report, document, 0};
+    const struct view view = {report, document, 1};
     if (!report_timed(report)) return;
     struct cost cost = cost_of(&view);
     char text[COST_TEXT];

@@ -1,131 +1,57 @@
 /* report_durations.c - the tables of a report about durations. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "render/report_view.h"
 
-static int
-compare_named(const void *left, const void *right, void *context)
-{
-    const struct named_durations *a = left, *b = right;
-    const struct pool *pool = context;
-    if (a->durations.total_ns != b->durations.total_ns) return a->durations.total_ns > b->durations.total_ns ? -1 : 1;
-    int order = fxt_string_compare(pool_string(pool, a->category), pool_string(pool, b->category));
-    return order != 0 ? order : fxt_string_compare(pool_string(pool, a->name), pool_string(pool, b->name));
-}
-
-enum { DURATION_CELLS = 7 };
-
-static void
-put_durations(struct cell *cells, const struct durations *durations)
-{
-    cells[0] = cell_number(durations->count);
-    cells[1] = cell_number(durations->total_ns);
-    cells[2] = cell_number(durations_quantile(durations, 0.5));
-    cells[3] = cell_number(durations_quantile(durations, 0.95));
-    cells[4] = cell_number(durations->longest_ns);
-}
+enum { OF_SEVERAL_KINDS = 1 };
 
 /* `whole`: the total that the others are parts of, for a first row; or NULL. */
 static void
 add_table(const struct view *view, const char *id, struct fxt_string title, const char *what, struct row_table *named,
           const struct durations *whole)
 {
-    const struct column columns[DURATION_CELLS] = {
-        {"count", "count", COLUMN_COUNT},
-        {"total_ns", "total", COLUMN_DURATION},
-        {"median_ns", "median", COLUMN_DURATION},
-        {"p95_ns", "95 %", COLUMN_DURATION},
-        {"longest_ns", "longest", COLUMN_DURATION},
-        {"kind", named == &view->report->durations ? "category" : NULL, COLUMN_TEXT},
-        {"name", what, COLUMN_TEXT},
+    const struct table_column columns[] = {
+        {"count", "count", COLUMN_COUNT, SUMMED(named_durations, durations.count)},
+        {"total_ns", "total", COLUMN_DURATION, SUMMED(named_durations, durations.total_ns)},
+        {"median_ns", "median", COLUMN_DURATION, QUANTILE(50, named_durations, durations)},
+        {"p95_ns", "95 %", COLUMN_DURATION, QUANTILE(95, named_durations, durations)},
+        {"longest_ns", "longest", COLUMN_DURATION, MEMBER(named_durations, durations.longest_ns)},
+        {"kind", "category", COLUMN_TEXT, NAMED(named_durations, category), .people_if = OF_SEVERAL_KINDS},
+        {"name", what, COLUMN_TEXT, NAMED(named_durations, name)},
     };
-    struct table *table = document_table(view->document, id, title, COLUMNS(columns));
-    table->data = named->count == 0 && whole == NULL;
-    if (whole != NULL) {
-        struct cell *cells = table_row(table);
-        put_durations(cells, whole);
-        cells[5] = cell_text(view_name(view, STRING_COMPILE));
-        cells[6] = cell_text(text_of("(whole)"));
-    }
-    row_table_sort(named, compare_named, view->report->pool);
-    uint64_t rest_count = 0, rest_ns = 0;
-    for (uint32_t i = 0; i < named->count; i++) {
-        const struct named_durations *row = row_table_at(named, i);
-        if (i >= view->top) {
-            rest_count += row->durations.count;
-            rest_ns += row->durations.total_ns;
-            continue;
-        }
-        struct cell *cells = table_row(table);
-        put_durations(cells, &row->durations);
-        cells[5] = cell_text(view_name(view, row->category));
-        cells[6] = cell_text(view_name(view, row->name));
-    }
-    if (named->count <= view->top) return;
-    table->more_rows = named->count - view->top;
-    struct cell *cells = table_row(table);
-    cells[0] = cell_number(rest_count);
-    cells[1] = cell_number(rest_ns);
+    static const char all[] = "(whole)";
+    struct named_durations first = {.category = STRING_COMPILE};
+    if (whole != NULL) first.name = pool_intern(view->report->pool, all, strlen(all)), first.durations = *whole;
+    view_table(&(struct table_def){.view = view, .id = id, .title = title, .rows = named, COLUMNS_OF(columns),
+                                   .sort = {"total_ns", "kind", "name"}, .first = whole != NULL ? &first : NULL,
+                                   .given = named == &view->report->durations ? OF_SEVERAL_KINDS : 0});
 }
 
 /* --- compilations ------------------------------------------------------------------------------ */
-
-static int
-compare_iseqs(const void *left, const void *right, void *context)
-{
-    const struct compiled_iseq *a = left, *b = right;
-    const struct pool *pool = context;
-    if (a->total_ns != b->total_ns) return a->total_ns > b->total_ns ? -1 : 1;
-    return fxt_string_compare(pool_string(pool, a->iseq), pool_string(pool, b->iseq));
-}
 
 /* Shows which methods cost compile time and code, such as a template that is compiled anew at
  * each evaluation. */
 static void
 add_iseqs(const struct view *view)
 {
-    static const struct column columns[] = {
-        {"count", "count", COLUMN_COUNT},           {"total_ns", "total", COLUMN_DURATION},
-        {"share", "share", COLUMN_SHARE},           {"longest_ns", "longest", COLUMN_DURATION},
-        {"code_bytes", "code bytes", COLUMN_COUNT}, {"nothing", "without code", COLUMN_COUNT},
-        {"iseq", "compiled", COLUMN_TEXT},
+    static const struct table_column columns[] = {
+        {"count", "count", COLUMN_COUNT, SUMMED(compiled_iseq, count)},
+        {"total_ns", "total", COLUMN_DURATION, SUMMED(compiled_iseq, total_ns)},
+        {"share", "share", COLUMN_SHARE, SHARE_OF_WHOLE("total_ns")},
+        {"longest_ns", "longest", COLUMN_DURATION, MEMBER(compiled_iseq, longest_ns)},
+        {"code_bytes", "code bytes", COLUMN_COUNT, SUMMED(compiled_iseq, code_bytes)},
+        {"nothing", "without code", COLUMN_COUNT, SUMMED(compiled_iseq, without_code)},
+        {"iseq", "compiled", COLUMN_TEXT, NAMED(compiled_iseq, iseq)},
     };
     struct compilations *compilations = &view->report->compilations;
-    struct row_table *iseqs = &compilations->iseqs;
     char count[NUMBER_TEXT];
-    struct fxt_string title = document_text(view->document, "Compilations by ISEQ: %s",
-                                            with_commas(count, compilations->whole.count));
-    struct table *table = document_table(view->document, "compiled_iseqs", title, COLUMNS(columns));
-    table->data = iseqs->count == 0;
-    row_table_sort(iseqs, compare_iseqs, view->report->pool);
-    struct compiled_iseq rest = {0};
-    for (uint32_t i = 0; i < iseqs->count; i++) {
-        const struct compiled_iseq *iseq = row_table_at(iseqs, i);
-        if (i >= view->top) {
-            rest.count += iseq->count;
-            rest.total_ns += iseq->total_ns;
-            rest.code_bytes += iseq->code_bytes;
-            rest.without_code += iseq->without_code;
-            continue;
-        }
-        struct cell *cells = table_row(table);
-        cells[0] = cell_number(iseq->count);
-        cells[1] = cell_number(iseq->total_ns);
-        cells[2] = cell_share(iseq->total_ns, compilations->whole.total_ns);
-        cells[3] = cell_number(iseq->longest_ns);
-        cells[4] = cell_number(iseq->code_bytes);
-        cells[5] = cell_number(iseq->without_code);
-        cells[6] = cell_text(view_name(view, iseq->iseq));
-    }
-    if (iseqs->count <= view->top) return;
-    table->more_rows = iseqs->count - view->top;
-    struct cell *cells = table_row(table);
-    cells[0] = cell_number(rest.count);
-    cells[1] = cell_number(rest.total_ns);
-    cells[2] = cell_share(rest.total_ns, compilations->whole.total_ns);
-    cells[4] = cell_number(rest.code_bytes);
-    cells[5] = cell_number(rest.without_code);
+    view_table(&(struct table_def){.view = view, .id = "compiled_iseqs", .rows = &compilations->iseqs,
+                                   COLUMNS_OF(columns), .sort = {"total_ns", "iseq"},
+                                   .whole = compilations->whole.total_ns,
+                                   .title = document_text(view->document, "Compilations by ISEQ: %s",
+                                                          with_commas(count, compilations->whole.count))});
 }
 
 void

@@ -1,9 +1,5 @@
 /* report_execution.c - the tables of a report that the stream `states` makes possible: where the
  * time went, and what ran without compiled code, and why. */
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "render/code_text.h"
 #include "render/report_view.h"
 
@@ -44,146 +40,124 @@ struct state_sum {
     uint64_t ns;
 };
 
+/* What was not seen is last: nothing is known of it. */
 static int
-compare_states(const void *left, const void *right)
+compare_states(const void *left, const void *right, void *context)
 {
     const struct state_sum *a = left, *b = right;
+    bool a_unseen = a->state == EXECUTION_UNSEEN, b_unseen = b->state == EXECUTION_UNSEEN;
+    if (a_unseen != b_unseen) return a_unseen ? 1 : -1;
     if (a->ns != b->ns) return a->ns > b->ns ? -1 : 1;
-    return a->state < b->state ? -1 : 1;
+    return (a->state > b->state) - (a->state < b->state);
+}
+
+enum { SHARE, RUNNING_SHARE, STATE, MEANING };
+
+static struct cell
+state_cell(const struct table_def *def, unsigned own, const void *row)
+{
+    const struct state_sum *sum = row;
+    const uint64_t *ns = def->context;
+    const struct execution_state_name *name = &execution_state_names[sum->state];
+    bool unseen = sum->state == EXECUTION_UNSEEN;
+    switch (own) {
+      case SHARE: return unseen ? (struct cell){0} : cell_share(sum->ns, execution_life_ns(ns));
+      case RUNNING_SHARE:
+        return sum->state < EXECUTION_RUNNING_STATES ? cell_share(sum->ns, execution_running_ns(ns)) : (struct cell){0};
+      case STATE: return cell_text(pool_string(def->view->report->pool, unseen ? STRING_UNSEEN : name->argument));
+      default: return cell_text(text_of(unseen ? "(not seen)" : name->meaning));
+    }
 }
 
 static void
 add_states(const struct view *view)
 {
+    enum { NOT_ALL_RAN = 1 };
+    static const struct table_column columns[] = {
+        {"ns", "time", COLUMN_DURATION, MEMBER(state_sum, ns)},
+        {"share", "share", COLUMN_SHARE, OWN_CELL(SHARE)},
+        {"running_share", "of running", COLUMN_SHARE, OWN_CELL(RUNNING_SHARE), .people_if = NOT_ALL_RAN},
+        {"state", NULL, COLUMN_TEXT, OWN_CELL(STATE)},
+        {"meaning", "state", COLUMN_TEXT, OWN_CELL(MEANING)},
+    };
     uint64_t ns[EXECUTION_STATES];
     execution_sum(&view->report->execution, ns);
     uint64_t running_ns = execution_running_ns(ns), life_ns = execution_life_ns(ns), all_ns = sum_of_wholes(view);
     bool unseen = view_unseen_shown(all_ns - life_ns, all_ns);
-    const struct column columns[] = {
-        {"ns", "time", COLUMN_DURATION},
-        {"share", "share", COLUMN_SHARE},
-        {"running_share", life_ns > running_ns ? "of running" : NULL, COLUMN_SHARE},
-        {"state", NULL, COLUMN_TEXT},
-        {"meaning", "state", COLUMN_TEXT},
-    };
-    uint32_t threads = view->report->execution.threads.count;
+    uint32_t threads = view->report->execution.threads.count, count = 0;
     char number[NUMBER_TEXT], time[NUMBER_TEXT], all[NUMBER_TEXT], of_all[NUMBER_TEXT + 16] = "";
     if (unseen) snprintf(of_all, sizeof of_all, "the %s of ", duration_text(all, all_ns));
     struct fxt_string title = document_text(view->document, "Where the time went: %s of %s%s thread%s%s",
                                             duration_text(time, life_ns), of_all, with_commas(number, threads),
                                             threads == 1 ? "" : "s", unseen ? " (share: of what was seen)" : "");
-    struct table *table = document_table(view->document, "states", title, COLUMNS(columns));
     struct state_sum sums[EXECUTION_STATES];
-    for (unsigned i = 0; i < EXECUTION_STATES; i++) sums[i] = (struct state_sum){i, ns[i]};
-    qsort(sums, EXECUTION_UNSEEN, sizeof *sums, compare_states);
-    for (unsigned i = 0; i < EXECUTION_UNSEEN; i++) { /* nothing is known of what was not seen */
-        if (sums[i].ns == 0) continue;
-        const struct execution_state_name *name = &execution_state_names[sums[i].state];
-        struct cell *cells = table_row(table);
-        cells[0] = cell_number(sums[i].ns);
-        cells[1] = cell_share(sums[i].ns, life_ns);
-        if (sums[i].state < EXECUTION_RUNNING_STATES) cells[2] = cell_share(sums[i].ns, running_ns);
-        cells[3] = cell_text(pool_string(view->report->pool, name->argument));
-        cells[4] = cell_text(text_of(name->meaning));
+    for (unsigned i = 0; i < EXECUTION_UNSEEN; i++) {
+        if (ns[i] > 0) sums[count++] = (struct state_sum){i, ns[i]};
     }
-    table->data = table->row_count == 0;
-    if (!unseen) return;
-    struct cell *cells = table_row(table);
-    cells[0] = cell_number(all_ns - life_ns);
-    cells[3] = cell_text(pool_string(view->report->pool, STRING_UNSEEN));
-    cells[4] = cell_text(text_of("(not seen)"));
+    bool data = count == 0;
+    if (unseen) sums[count++] = (struct state_sum){EXECUTION_UNSEEN, all_ns - life_ns};
+    struct row_table rows = ROWS_OF(sums, count);
+    const struct view whole = {view->report, view->document, EXECUTION_STATES};
+    view_table(&(struct table_def){.view = &whole, .id = "states", .title = title, .rows = &rows, COLUMNS_OF(columns),
+                                   .compare = compare_states, .cell = state_cell, .context = ns, .data = data,
+                                   .given = life_ns > running_ns ? NOT_ALL_RAN : 0});
 }
 
 /* --- by thread ---------------------------------------------------------------------------------- */
 
-/* Threads that lost most come first. */
-static int
-compare_threads(const void *left, const void *right, void *context)
+enum { LIFE, NOT_SEEN, RUNNING, INTERPRETED };
+
+static struct cell
+thread_cell(const struct table_def *def, unsigned own, const void *row)
 {
-    const struct execution_thread *a = left, *b = right;
-    (void)context;
-    if (a->ns[EXECUTION_EXITED] != b->ns[EXECUTION_EXITED])
-        return a->ns[EXECUTION_EXITED] > b->ns[EXECUTION_EXITED] ? -1 : 1;
-    uint64_t a_ns = execution_running_ns(a->ns), b_ns = execution_running_ns(b->ns);
-    if (a_ns != b_ns) return a_ns > b_ns ? -1 : 1;
-    return (a->thread > b->thread) - (a->thread < b->thread);
+    const struct execution_thread *thread = row;
+    const uint64_t *ns = thread->ns;
+    switch (own) {
+      case LIFE: return cell_number(execution_life_ns(ns));
+      case NOT_SEEN: return cell_number(whole_ns(def->view, thread) - execution_life_ns(ns));
+      case RUNNING: return cell_number(execution_running_ns(ns));
+      default: return cell_number(ns[EXECUTION_UNCOMPILED] + ns[EXECUTION_UNCOMPILABLE] + ns[EXECUTION_REPROFILED]);
+    }
 }
 
-/* Programs get each state; people the interpreter's other times as one. */
-enum { LIFE, NOT_SEEN, RUNNING, EXITED, EXITED_SHARE, COMPILED_SHARE, INTERPRETED, NS, CHANGES = NS + EXECUTION_STATES, PID, TID,
-       NAME, THREAD_CELLS };
-
-static void
-put_states(struct cell *cells, const uint64_t ns[EXECUTION_STATES], uint64_t all_ns, uint64_t changes)
-{
-    uint64_t running_ns = execution_running_ns(ns);
-    cells[LIFE] = cell_number(execution_life_ns(ns));
-    cells[NOT_SEEN] = cell_number(all_ns - execution_life_ns(ns));
-    cells[RUNNING] = cell_number(running_ns);
-    cells[EXITED] = cell_number(ns[EXECUTION_EXITED]);
-    cells[EXITED_SHARE] = cell_share(ns[EXECUTION_EXITED], running_ns);
-    cells[COMPILED_SHARE] = cell_share(ns[EXECUTION_COMPILED], running_ns);
-    cells[INTERPRETED] =
-        cell_number(ns[EXECUTION_UNCOMPILED] + ns[EXECUTION_UNCOMPILABLE] + ns[EXECUTION_REPROFILED]);
-    for (unsigned state = 0; state < EXECUTION_STATES; state++) cells[NS + state] = cell_number(ns[state]);
-    cells[CHANGES] = cell_number(changes);
-}
-
+/* Threads that lost most come first. Programs get each state; people the interpreter's other times as one. */
 static void
 add_threads(const struct view *view)
 {
-    static const char *const ids[EXECUTION_STATES] = {
-        [EXECUTION_COMPILED] = "compiled_ns",         [EXECUTION_EXITED] = "exited_ns",
-        [EXECUTION_UNCOMPILED] = "uncompiled_ns",     [EXECUTION_UNCOMPILABLE] = "uncompilable_ns",
-        [EXECUTION_REPROFILED] = "reprofiled_ns",     [EXECUTION_FALLBACK] = "fallback_ns",
-        [EXECUTION_C_FUNCTION] = "c_function_ns",     [EXECUTION_COMPILING] = "compiling_ns",
-        [EXECUTION_GC] = "gc_ns",                     [EXECUTION_WAITING] = "waiting_ns",
-        [EXECUTION_BLOCKED] = "blocked_ns",           [EXECUTION_UNSEEN] = "unseen_ns",
+    enum { HAS_UNSEEN = 1 };
+#define STATE(id, state) {(id), NULL, COLUMN_DURATION, SUMMED(execution_thread, ns[EXECUTION_##state])}
+    static const struct table_column columns[] = {
+        {"life_ns", "life", COLUMN_DURATION, OWN_SUM(LIFE)},
+        {"not_seen_ns", "not seen", COLUMN_DURATION, OWN_SUM(NOT_SEEN), .people_if = HAS_UNSEEN},
+        {"running_ns", "running", COLUMN_DURATION, OWN_SUM(RUNNING)},
+        {"lost_ns", "lost", COLUMN_DURATION, SUMMED(execution_thread, ns[EXECUTION_EXITED])},
+        {"lost_share", "%", COLUMN_SHARE, SHARE_IN_ROW("lost_ns", "running_ns")},
+        {"compiled_share", "compiled", COLUMN_SHARE, SHARE_IN_ROW("compiled_ns", "running_ns")},
+        {"interpreted_ns", "interpreted", COLUMN_DURATION, OWN_SUM(INTERPRETED)},
+        STATE("compiled_ns", COMPILED),
+        STATE("exited_ns", EXITED),
+        STATE("uncompiled_ns", UNCOMPILED),
+        STATE("uncompilable_ns", UNCOMPILABLE),
+        STATE("reprofiled_ns", REPROFILED),
+        STATE("fallback_ns", FALLBACK),
+        STATE("c_function_ns", C_FUNCTION),
+        STATE("compiling_ns", COMPILING),
+        STATE("gc_ns", GC),
+        STATE("waiting_ns", WAITING),
+        STATE("blocked_ns", BLOCKED),
+        STATE("unseen_ns", UNSEEN),
+        {"changes", NULL, COLUMN_COUNT, SUMMED(execution_thread, changes)},
+        THREAD_COLUMNS(execution_thread, thread),
+        {"number", NULL, COLUMN_NUMBER, MEMBER(execution_thread, thread), .helper = true},
     };
-    struct column columns[THREAD_CELLS] = {
-        [LIFE] = {"life_ns", "life", COLUMN_DURATION},
-        [NOT_SEEN] = {"not_seen_ns", NULL, COLUMN_DURATION},
-        [RUNNING] = {"running_ns", "running", COLUMN_DURATION},
-        [EXITED] = {"lost_ns", "lost", COLUMN_DURATION},
-        [EXITED_SHARE] = {"lost_share", "%", COLUMN_SHARE},
-        [COMPILED_SHARE] = {"compiled_share", "compiled", COLUMN_SHARE},
-        [INTERPRETED] = {"interpreted_ns", "interpreted", COLUMN_DURATION},
-        [CHANGES] = {"changes", NULL, COLUMN_COUNT},
-        [PID] = {"pid", NULL, COLUMN_NUMBER},
-        [TID] = {"tid", "tid", COLUMN_NUMBER},
-        [NAME] = {"thread", "thread", COLUMN_TEXT},
-    };
-    for (unsigned state = 0; state < EXECUTION_STATES; state++)
-        columns[NS + state] = (struct column){ids[state], NULL, COLUMN_DURATION};
-    struct report *report = view->report;
-    struct row_table *threads = &report->execution.threads;
-    row_table_sort(threads, compare_threads, NULL);
-    uint64_t sum[EXECUTION_STATES], all_ns = sum_of_wholes(view), rest_ns = 0;
-    execution_sum(&report->execution, sum);
-    if (view_unseen_shown(all_ns - execution_life_ns(sum), all_ns)) columns[NOT_SEEN].title = "not seen";
-    struct fxt_string title =
-        text_of("Where the time went, by thread (lost: by exits; interpreted: otherwise; %: of running)");
-    struct table *table = document_table(view->document, "states_by_thread", title, columns, THREAD_CELLS);
-    table->data = threads->count < 2;
-    struct execution_thread rest = {0};
-    for (uint32_t i = 0; i < threads->count; i++) {
-        const struct execution_thread *thread = thread_at(view, i);
-        const struct report_thread *named = report_thread(report, thread->thread);
-        if (i >= view->top) {
-            for (unsigned state = 0; state < EXECUTION_STATES; state++) rest.ns[state] += thread->ns[state];
-            rest.changes += thread->changes;
-            rest_ns += whole_ns(view, thread);
-            continue;
-        }
-        struct cell *cells = table_row(table);
-        put_states(cells, thread->ns, whole_ns(view, thread), thread->changes);
-        cells[PID] = cell_number(report_process(report, named->process)->pid);
-        cells[TID] = cell_number(named->tid);
-        cells[NAME] = cell_text(view_name(view, named->name));
-    }
-    if (threads->count <= view->top) return;
-    table->more_rows = threads->count - view->top;
-    put_states(table_row(table), rest.ns, rest_ns, rest.changes);
+    struct table_def def = {.view = view, .id = "states_by_thread", .rows = &view->report->execution.threads,
+                            COLUMNS_OF(columns), .sort = {"lost_ns", "running_ns", "number"}, .cell = thread_cell,
+                            .fewest = 2,
+                            .title = text_of("Where the time went, by thread (lost: by exits; interpreted: otherwise; "
+                                             "%: of running)")};
+    uint64_t unseen_ns = view_table_sum(&def, "not_seen_ns");
+    if (view_unseen_shown(unseen_ns, unseen_ns + view_table_sum(&def, "life_ns"))) def.given = HAS_UNSEEN;
+    view_table(&def);
 }
 
 void
@@ -196,84 +170,61 @@ view_add_execution(const struct view *view)
 
 /* --- hot but interpreted -------------------------------------------------------------------------- */
 
-static int
-compare_iseqs(const void *left, const void *right, void *context)
+static bool
+iseq_counts(const struct table_def *def, const void *row)
 {
-    const struct execution_iseq *a = left, *b = right;
-    const struct pool *pool = context;
-    if (a->interpreted_ns != b->interpreted_ns) return a->interpreted_ns > b->interpreted_ns ? -1 : 1;
-    int order = fxt_string_compare(pool_string(pool, a->iseq), pool_string(pool, b->iseq));
-    if (order != 0) return order;
-    return (a->process > b->process) - (a->process < b->process);
+    return report_iseq_wanted(def->view->report, ((const struct execution_iseq *)row)->iseq);
 }
 
+enum { OF_TIME, PER_CALL, WHEN, CODE, EXPLANATION };
+
+static struct cell
+iseq_cell(const struct table_def *def, unsigned own, const void *row)
+{
+    const struct execution_iseq *iseq = row;
+    struct report *report = def->view->report;
+    char text[CODE_TEXT];
+    if (own == OF_TIME) return cell_share(iseq->interpreted_ns, def->whole);
+    if (own == PER_CALL) return iseq->calls > 0 ? cell_number(iseq->interpreted_ns / iseq->calls) : (struct cell){0};
+    if (own == WHEN)
+        return cell_text(document_text(def->view->document, "%.3f .. %.3f s",
+                                       (double)(iseq->first_ns - report->start_ns) / 1e9,
+                                       (double)(iseq->last_ns - report->start_ns) / 1e9));
+    bool known = *code_text(text, &report->history, report->pool, iseq, report->start_ns) != '\0';
+    if (known) return cell_text(document_text(def->view->document, "%s", text));
+    return own == EXPLANATION ? cell_text(view_name(def->view, iseq->why)) : (struct cell){0};
+}
+
+/* People get two texts: from when to when, and what became of the code, or else why there was none. */
 void
 view_add_interpreted(const struct view *view)
 {
-    struct report *report = view->report;
-    struct row_table *iseqs = &report->execution.iseqs;
-    uint64_t calls = 0, rest_ns = 0, rest_calls = 0;
-    uint32_t wanted = 0, shown = 0;
-    for (uint32_t i = 0; i < iseqs->count; i++) {
-        const struct execution_iseq *iseq = row_table_at(iseqs, i);
-        if (!report_iseq_wanted(report, iseq->iseq)) continue;
-        wanted++;
-        calls += iseq->calls;
-    }
-    if (wanted == 0) return;
-    /* People get two texts: from when to when, and what became of the code, or else why there was
-     * none. */
-    const struct column columns[] = {
-        {"interpreted_ns", "interpreted", COLUMN_DURATION},
-        {"time_share", view_running_ns(view) > 0 ? "%" : NULL, COLUMN_SHARE},
-        {"calls", "calls", COLUMN_COUNT},
-        {"ns_per_call", NULL, COLUMN_DURATION},
-        {"first_ns", NULL, COLUMN_TIME},
-        {"last_ns", NULL, COLUMN_TIME},
-        {"when", "calls from .. to", COLUMN_TEXT},
-        {"why", NULL, COLUMN_TEXT},
-        {"code", NULL, COLUMN_TEXT},
-        {"explanation", "why", COLUMN_TEXT},
-        {"method", "method", COLUMN_TEXT},
+    enum { RAN = 1 };
+    static const struct table_column columns[] = {
+        {"interpreted_ns", "interpreted", COLUMN_DURATION, SUMMED(execution_iseq, interpreted_ns)},
+        {"time_share", "%", COLUMN_SHARE, OWN_CELL(OF_TIME), .people_if = RAN},
+        {"calls", "calls", COLUMN_COUNT, SUMMED(execution_iseq, calls)},
+        {"ns_per_call", NULL, COLUMN_DURATION, OWN_CELL(PER_CALL)},
+        {"first_ns", NULL, COLUMN_TIME, SINCE_START(execution_iseq, first_ns)},
+        {"last_ns", NULL, COLUMN_TIME, SINCE_START(execution_iseq, last_ns)},
+        {"when", "calls from .. to", COLUMN_TEXT, OWN_CELL(WHEN)},
+        {"why", NULL, COLUMN_TEXT, NAMED(execution_iseq, why)},
+        {"code", NULL, COLUMN_TEXT, OWN_CELL(CODE)},
+        {"explanation", "why", COLUMN_TEXT, OWN_CELL(EXPLANATION)},
+        {"method", "method", COLUMN_TEXT, NAMED(execution_iseq, iseq)},
+        {"process", NULL, COLUMN_NUMBER, MEMBER(execution_iseq, process), .helper = true},
     };
+    const uint64_t running_ns = view_running_ns(view);
+    struct table_def def = {.view = view, .id = "interpreted", .rows = &view->report->execution.iseqs,
+                            COLUMNS_OF(columns), .sort = {"interpreted_ns", "method", "process"},
+                            .counts = iseq_counts, .cell = iseq_cell,
+                            .whole = running_ns, .given = running_ns > 0 ? RAN : 0};
+    if (view_table_rows(&def) == 0) return;
     char number[NUMBER_TEXT];
-    struct fxt_string title = document_text(view->document,
-                                            "Hot but interpreted: %s call%s without compiled code (with callees "
-                                            "that are interpreted, too; %%: of running)",
-                                            with_commas(number, calls), calls == 1 ? "" : "s");
-    struct table *table = document_table(view->document, "interpreted", title, COLUMNS(columns));
-    row_table_sort(iseqs, compare_iseqs, report->pool);
-    for (uint32_t i = 0; i < iseqs->count; i++) {
-        const struct execution_iseq *iseq = row_table_at(iseqs, i);
-        if (!report_iseq_wanted(report, iseq->iseq)) continue;
-        if (shown == view->top) {
-            rest_ns += iseq->interpreted_ns;
-            rest_calls += iseq->calls;
-            continue;
-        }
-        shown++;
-        struct cell *cells = table_row(table);
-        cells[0] = cell_number(iseq->interpreted_ns);
-        cells[1] = cell_share(iseq->interpreted_ns, view_running_ns(view));
-        cells[2] = cell_number(iseq->calls);
-        if (iseq->calls > 0) cells[3] = cell_number(iseq->interpreted_ns / iseq->calls);
-        cells[4] = cell_time(iseq->first_ns - report->start_ns);
-        cells[5] = cell_time(iseq->last_ns - report->start_ns);
-        cells[6] = cell_text(document_text(view->document, "%.3f .. %.3f s",
-                                           (double)(iseq->first_ns - report->start_ns) / 1e9,
-                                           (double)(iseq->last_ns - report->start_ns) / 1e9));
-        char text[CODE_TEXT];
-        bool known = *code_text(text, &report->history, report->pool, iseq, report->start_ns) != '\0';
-        struct fxt_string why = view_name(view, iseq->why);
-        struct fxt_string code = known ? document_text(view->document, "%s", text) : why;
-        cells[7] = cell_text(why);
-        if (known) cells[8] = cell_text(code);
-        cells[9] = cell_text(code);
-        cells[10] = cell_text(view_name(view, iseq->iseq));
-    }
-    if (wanted <= shown) return;
-    table->more_rows = wanted - shown;
-    struct cell *cells = table_row(table);
-    cells[0] = cell_number(rest_ns);
-    cells[2] = cell_number(rest_calls);
+    uint64_t calls = view_table_sum(&def, "calls");
+    def.title = document_text(view->document,
+                              "Hot but interpreted: %s call%s without compiled code (with callees that are "
+                              "interpreted, too; %%: of running)",
+                              with_commas(number, calls), calls == 1 ? "" : "s");
+    view_table(&def);
 }

@@ -16,52 +16,57 @@ enum { SCREEN_LINES = 24, SCREEN_COLUMNS = 80, STATES_SHOWN = 6, INDENT = 3, PAR
 static void
 add_where_table(const struct view *view, const struct where *where)
 {
-    static const struct column columns[] = {
-        {"ns", "time", COLUMN_DURATION}, {"share", "share", COLUMN_SHARE}, {"state", "state", COLUMN_TEXT}};
-    struct table *table = document_table(view->document, "where", text_of("Where the time went"), COLUMNS(columns));
-    for (unsigned i = 0; i < where->count; i++) {
-        struct cell *cells = table_row(table);
-        cells[0] = cell_number(where->states[i].ns);
-        cells[1] = cell_share(where->states[i].ns, where->whole_ns);
-        cells[2] = cell_text(text_of(where->states[i].name));
-    }
+    static const struct table_column columns[] = {
+        {"ns", "time", COLUMN_DURATION, MEMBER(where_state, ns)},
+        {"share", "share", COLUMN_SHARE, SHARE_OF_WHOLE("ns")},
+        {"state", "state", COLUMN_TEXT, MEMBER(where_state, name)},
+    };
+    struct row_table rows = ROWS_OF(where->states, where->count);
+    view_table(&(struct table_def){.view = view, .id = "where", .title = text_of("Where the time went"), .rows = &rows,
+                                   COLUMNS_OF(columns), .whole = where->whole_ns});
+}
+
+enum { SUBJECT, GAIN, GAIN_SHARE, LEAST, MOST, COUNT };
+
+static struct cell
+finding_cell(const struct table_def *def, unsigned own, const void *row)
+{
+    const struct finding *finding = row;
+    const bool has[] = {[SUBJECT] = true,
+                        [GAIN] = finding->estimated,
+                        [GAIN_SHARE] = finding->estimated,
+                        [LEAST] = finding->whole_ns > 0,
+                        [MOST] = finding->whole_ns > 0,
+                        [COUNT] = finding->of_count > 0};
+    const uint64_t numbers[] = {
+        [GAIN] = finding->gain_ns, [LEAST] = finding->least_ns, [MOST] = finding->most_ns, [COUNT] = finding->count};
+    if (!has[own]) return (struct cell){0};
+    if (own == SUBJECT) return cell_text(text_of(finding_subject_names[finding->subject]));
+    return own == GAIN_SHARE ? cell_share(finding->gain_ns, finding->whole_ns) : cell_number(numbers[own]);
 }
 
 static void
 add_findings_table(const struct view *view, const struct findings *findings)
 {
-    static const struct column columns[] = {
-        {"subject", NULL, COLUMN_TEXT},        {"gain_ns", "gain", COLUMN_DURATION},
-        {"gain_share", "%", COLUMN_SHARE},     {"least_ns", "at least", COLUMN_DURATION},
-        {"most_ns", "at most", COLUMN_DURATION}, {"whole_ns", NULL, COLUMN_DURATION},
-        {"count", "count", COLUMN_COUNT},      {"what", "what", COLUMN_TEXT},
-        {"place", "place", COLUMN_TEXT},       {"cause", "cause", COLUMN_TEXT},
-        {"helps", "helps", COLUMN_TEXT},       {"evidence", "evidence", COLUMN_TEXT},
+    enum { TIMES = 1, COUNTS = 2 };
+    static const struct table_column columns[] = {
+        {"subject", NULL, COLUMN_TEXT, OWN_CELL(SUBJECT)},
+        {"gain_ns", "gain", COLUMN_DURATION, OWN_CELL(GAIN), .people_if = TIMES},
+        {"gain_share", "%", COLUMN_SHARE, OWN_CELL(GAIN_SHARE), .people_if = TIMES},
+        {"least_ns", "at least", COLUMN_DURATION, OWN_CELL(LEAST), .people_if = TIMES},
+        {"most_ns", "at most", COLUMN_DURATION, OWN_CELL(MOST), .people_if = TIMES},
+        {"whole_ns", NULL, COLUMN_DURATION, MEMBER(finding, whole_ns), .blank_zero = true},
+        {"count", "count", COLUMN_COUNT, OWN_CELL(COUNT), .people_if = COUNTS},
+        {"what", "what", COLUMN_TEXT, MEMBER(finding, what)},
+        {"place", "place", COLUMN_TEXT, MEMBER(finding, place)},
+        {"cause", "cause", COLUMN_TEXT, MEMBER(finding, cause)},
+        {"helps", "helps", COLUMN_TEXT, MEMBER(finding, helps)},
+        {"evidence", "evidence", COLUMN_TEXT, MEMBER(finding, evidence)},
     };
-    enum { COUNT = 6 };
-    struct column shown[sizeof columns / sizeof *columns];
-    memcpy(shown, columns, sizeof columns);
-    for (unsigned i = 1; i < COUNT && findings->counts; i++) shown[i].title = NULL;
-    if (!findings->counts) shown[COUNT].title = NULL;
-    struct table *table = document_table(view->document, "findings", text_of("What to change first"), COLUMNS(shown));
-    for (unsigned i = 0; i < findings->count; i++) {
-        const struct finding *finding = &findings->list[i];
-        struct cell *cells = table_row(table);
-        cells[0] = cell_text(text_of(finding_subject_names[finding->subject]));
-        if (finding->estimated) cells[1] = cell_number(finding->gain_ns);
-        if (finding->estimated) cells[2] = cell_share(finding->gain_ns, finding->whole_ns);
-        if (finding->whole_ns > 0) {
-            cells[3] = cell_number(finding->least_ns);
-            cells[4] = cell_number(finding->most_ns);
-            cells[5] = cell_number(finding->whole_ns);
-        }
-        if (finding->of_count > 0) cells[COUNT] = cell_number(finding->count);
-        const struct fxt_string texts[] = {finding->what, finding->place, finding->cause, finding->helps,
-                                           finding->evidence};
-        for (unsigned text = 0; text < sizeof texts / sizeof *texts; text++) {
-            if (texts[text].len > 0) cells[COUNT + 1 + text] = cell_text(texts[text]);
-        }
-    }
+    struct row_table rows = ROWS_OF(findings->list, findings->count);
+    view_table(&(struct table_def){.view = view, .id = "findings", .title = text_of("What to change first"),
+                                   .rows = &rows, COLUMNS_OF(columns), .cell = finding_cell,
+                                   .given = findings->counts ? COUNTS : TIMES});
 }
 
 void
@@ -69,7 +74,7 @@ report_first(struct report *report, struct document *document, bool people)
 {
     const struct view view = {report, document, FINDINGS_MOST};
     struct findings findings = findings_of(&view);
-    add_where_table(&view, &findings.where);
+    add_where_table(&(const struct view){report, document, WHERE_KINDS}, &findings.where);
     add_findings_table(&view, &findings);
     for (uint32_t i = document->table_count - 2; i < document->table_count; i++)
         document->tables[i]->data = !people || document->tables[i]->row_count == 0;

@@ -71,53 +71,37 @@ add_allocations(struct report *report, struct row_table *rows)
 }
 
 static void
-merge(struct gem_row *into, const struct gem_row *from)
+add_table(const struct view *view, struct row_table *rows)
 {
-    into->lost_ns += from->lost_ns;
-    into->exits += from->exits;
-    into->fallbacks += from->fallbacks;
-    into->ran_ns += from->ran_ns;
-    into->waited_ns += from->waited_ns;
-    into->own_ns += from->own_ns;
-    into->calls += from->calls;
-    into->bytes += from->bytes;
-    into->samples += from->samples;
-}
-
-/* By what was recorded: time first. */
-static int
-compare_gems(const void *left, const void *right, void *context)
-{
-    const struct gem_row *a = left, *b = right;
-    const uint64_t a_cost[] = {a->ran_ns, call_own_ns(a->own_ns), a->lost_ns, a->exits, a->bytes, a->fallbacks};
-    const uint64_t b_cost[] = {b->ran_ns, call_own_ns(b->own_ns), b->lost_ns, b->exits, b->bytes, b->fallbacks};
-    for (unsigned i = 0; i < sizeof a_cost / sizeof a_cost[0]; i++) {
-        if (a_cost[i] != b_cost[i]) return a_cost[i] > b_cost[i] ? -1 : 1;
-    }
-    return fxt_string_compare(pool_string(context, a->owner), pool_string(context, b->owner));
-}
-
-enum {
-    G_RAN, G_RAN_SHARE, G_WAITED, G_OWN, G_OWN_SHARE, G_CALLS, G_LOST, G_LOST_SHARE, G_EXITS, G_EXITS_SHARE, G_FALLBACKS,
-    G_BYTES, G_BYTES_SHARE, G_GEM, GEM_CELLS
-};
-
-static void
-put_row(struct cell *cells, const struct gem_row *row, const struct gem_row *sum)
-{
-    cells[G_RAN] = cell_number(row->ran_ns);
-    cells[G_RAN_SHARE] = cell_share(row->ran_ns, sum->ran_ns);
-    cells[G_WAITED] = cell_number(row->waited_ns);
-    cells[G_OWN] = cell_number(call_own_ns(row->own_ns));
-    cells[G_OWN_SHARE] = cell_share(call_own_ns(row->own_ns), call_own_ns(sum->own_ns));
-    cells[G_CALLS] = cell_number(row->calls);
-    cells[G_LOST] = cell_number(row->lost_ns);
-    cells[G_LOST_SHARE] = cell_share(row->lost_ns, sum->lost_ns);
-    cells[G_EXITS] = cell_number(row->exits);
-    cells[G_EXITS_SHARE] = cell_share(row->exits, sum->exits);
-    cells[G_FALLBACKS] = cell_number(row->fallbacks);
-    cells[G_BYTES] = cell_number(row->bytes);
-    cells[G_BYTES_SHARE] = cell_share(row->bytes, sum->bytes);
+    /* With times, people need the space of the shares of other things. */
+    enum { SAMPLED = 1, CALLED = 2, NOT_SAMPLED = 4, UNTIMED = 8, NOT_LOST = 16 };
+    static const struct table_column columns[] = {
+        {"ran_ns", "ran", COLUMN_DURATION, SUMMED(gem_row, ran_ns), .people_if = SAMPLED},
+        {"ran_share", "share", COLUMN_SHARE, SHARE_OF("ran_ns"), .people_if = SAMPLED},
+        {"waited_ns", "waited", COLUMN_DURATION, SUMMED(gem_row, waited_ns), .unless_empty = true},
+        {"own_ns", "own", COLUMN_DURATION, SUMMED(gem_row, own_ns), .people_if = CALLED},
+        {"own_share", "share", COLUMN_SHARE, SHARE_OF("own_ns"), .people_if = CALLED | NOT_SAMPLED},
+        {"calls", "calls", COLUMN_COUNT, SUMMED(gem_row, calls), .unless_empty = true},
+        {"lost_ns", "lost", COLUMN_DURATION, SUMMED(gem_row, lost_ns), .unless_empty = true},
+        {"lost_share", "of lost", COLUMN_SHARE, SHARE_OF("lost_ns"), .unless_empty = true, .people_if = UNTIMED},
+        {"exits", "exits", COLUMN_COUNT, SUMMED(gem_row, exits), .unless_empty = true},
+        {"exits_share", "share", COLUMN_SHARE, SHARE_OF("exits"), .unless_empty = true,
+         .people_if = UNTIMED | NOT_LOST},
+        {"fallbacks", "fallbacks", COLUMN_COUNT, SUMMED(gem_row, fallbacks), .unless_empty = true},
+        {"bytes", "bytes allocated", COLUMN_COUNT, SUMMED(gem_row, bytes), .unless_empty = true},
+        {"bytes_share", "share", COLUMN_SHARE, SHARE_OF("bytes"), .unless_empty = true, .people_if = UNTIMED},
+        {"gem", "gem", COLUMN_TEXT, NAMED(gem_row, owner)},
+    };
+    struct table_def def = {.view = view, .id = "gems", .rows = rows, COLUMNS_OF(columns), .shown_empty = true,
+                            /* by what was recorded: time first */
+                            .sort = {"ran_ns", "own_ns", "lost_ns", "exits", "bytes", "fallbacks", "gem"}};
+    bool sampled = view_table_sum(&def, "ran_ns") + view_table_sum(&def, "waited_ns") > 0;
+    bool called = view_table_sum(&def, "calls") > 0, lost = view_table_sum(&def, "lost_ns") > 0;
+    def.given = (sampled ? SAMPLED : NOT_SAMPLED) | (called ? CALLED : 0) | (sampled || called ? 0 : UNTIMED) |
+                (lost ? 0 : NOT_LOST);
+    char number[NUMBER_TEXT];
+    def.title = document_text(view->document, "By gem, of the innermost frame: %s", with_commas(number, rows->count));
+    view_table(&def);
 }
 
 void
@@ -129,45 +113,8 @@ report_gem_tables(struct report *report, struct document *document, uint64_t top
     add_samples(report, &rows);
     add_calls(report, &rows);
     add_allocations(report, &rows);
-    row_table_sort(&rows, compare_gems, report->pool);
-    struct gem_row sum = {0}, rest = {0};
-    for (uint32_t i = 0; i < rows.count; i++) merge(&sum, row_table_at(&rows, i));
-    bool sampled = sum.ran_ns + sum.waited_ns > 0, called = sum.calls > 0;
-    bool timed = sampled || called; /* then people need the space of the shares of other things */
-    const struct column columns[GEM_CELLS] = {
-        [G_RAN] = {"ran_ns", sampled ? "ran" : NULL, COLUMN_DURATION},
-        [G_RAN_SHARE] = {"ran_share", sampled ? "share" : NULL, COLUMN_SHARE},
-        [G_WAITED] = {"waited_ns", sampled && sum.waited_ns > 0 ? "waited" : NULL, COLUMN_DURATION},
-        [G_OWN] = {"own_ns", called ? "own" : NULL, COLUMN_DURATION},
-        [G_OWN_SHARE] = {"own_share", called && !sampled ? "share" : NULL, COLUMN_SHARE},
-        [G_CALLS] = {"calls", called ? "calls" : NULL, COLUMN_COUNT},
-        [G_LOST] = {"lost_ns", sum.lost_ns > 0 ? "lost" : NULL, COLUMN_DURATION},
-        [G_LOST_SHARE] = {"lost_share", sum.lost_ns > 0 && !timed ? "of lost" : NULL, COLUMN_SHARE},
-        [G_EXITS] = {"exits", sum.exits > 0 ? "exits" : NULL, COLUMN_COUNT},
-        [G_EXITS_SHARE] = {"exits_share", sum.exits > 0 && !timed && sum.lost_ns == 0 ? "share" : NULL, COLUMN_SHARE},
-        [G_FALLBACKS] = {"fallbacks", sum.fallbacks > 0 ? "fallbacks" : NULL, COLUMN_COUNT},
-        [G_BYTES] = {"bytes", sum.bytes > 0 ? "bytes allocated" : NULL, COLUMN_COUNT},
-        [G_BYTES_SHARE] = {"bytes_share", sum.bytes > 0 && !timed ? "share" : NULL, COLUMN_SHARE},
-        [G_GEM] = {"gem", "gem", COLUMN_TEXT},
-    };
-    char number[NUMBER_TEXT];
-    const struct fxt_string title =
-        document_text(document, "By gem, of the innermost frame: %s", with_commas(number, rows.count));
-    struct table *table = document_table(document, "gems", title, columns, GEM_CELLS);
-    for (uint32_t i = 0; i < rows.count; i++) {
-        const struct gem_row *row = row_table_at(&rows, i);
-        if (i >= top) {
-            merge(&rest, row);
-            continue;
-        }
-        struct cell *cells = table_row(table);
-        put_row(cells, row, &sum);
-        cells[G_GEM] = cell_text(pool_string(report->pool, row->owner));
-    }
-    if (rows.count > top) {
-        table->more_rows = rows.count - top;
-        put_row(table_row(table), &rest, &sum);
-    }
-    if (rows.count == 0) document_line(document, "gems", text_of("the trace has no exits, calls, samples or allocations"));
+    add_table(&(const struct view){report, document, top}, &rows);
+    if (rows.count == 0)
+        document_line(document, "gems", text_of("the trace has no exits, calls, samples or allocations"));
     row_table_free(&rows);
 }

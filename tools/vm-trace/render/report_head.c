@@ -7,6 +7,7 @@
 #include "base/escape.h"
 #include "base/xalloc.h"
 #include "render/report_tables.h"
+#include "render/view_table.h"
 
 static const char *
 plural(uint64_t count)
@@ -33,39 +34,45 @@ report_shown_processes(const struct report *report)
 
 /* --- files -------------------------------------------------------------------------------- */
 
+static struct cell
+file_cell(const struct table_def *def, unsigned own, const void *row)
+{
+    return cell_text(file_name(row));
+}
+
 static void
-add_files(struct report *report, struct document *document)
+add_files(const struct view *view)
 {
     enum { SHOWN_MOST = 20 }; /* a spool has a thousand; the table has all */
-    static const struct column columns[] = {
-        {"file", "file", COLUMN_TEXT},        {"bytes", "bytes", COLUMN_COUNT},
-        {"events", "events", COLUMN_COUNT},   {"records", "records", COLUMN_COUNT},
-        {"chunks", "chunks", COLUMN_COUNT},   {"padding_bytes", "padding bytes", COLUMN_COUNT},
+    static const struct table_column columns[] = {
+        {"file", "file", COLUMN_TEXT, OWN_CELL(0)},
+        {"bytes", "bytes", COLUMN_COUNT, MEMBER(report_file, counts.bytes)},
+        {"events", "events", COLUMN_COUNT, MEMBER(report_file, counts.events)},
+        {"records", "records", COLUMN_COUNT, MEMBER(report_file, counts.records)},
+        {"chunks", "chunks", COLUMN_COUNT, MEMBER(report_file, counts.chunks)},
+        {"padding_bytes", "padding bytes", COLUMN_COUNT, MEMBER(report_file, counts.padding_bytes)},
     };
-    struct table *table = document_table(document, "files", text_of("Files"), COLUMNS(columns));
-    table->data = true;
+    const struct report *report = view->report;
+    struct document *document = view->document;
+    struct row_table files = ROWS_OF(report->files, report->file_count);
+    view_table(&(struct table_def){.view = view, .id = "files", .title = text_of("Files"), .rows = &files,
+                                   COLUMNS_OF(columns), .cell = file_cell, .data = true});
     uint64_t rest_bytes = 0, rest_events = 0;
     for (uint32_t i = 0; i < report->file_count; i++) {
-        const struct report_file *file = &report->files[i];
-        const struct fxt_counts *counts = &file->counts;
-        struct cell *row = table_row(table);
-        const uint64_t numbers[] = {counts->bytes, counts->events, counts->records, counts->chunks,
-                                    counts->padding_bytes};
-        row[0] = cell_text(file_name(file));
-        for (unsigned column = 0; column < 5; column++) row[column + 1] = cell_number(numbers[column]);
-
+        const struct fxt_counts *counts = &report->files[i].counts;
         char bytes[NUMBER_TEXT], events[NUMBER_TEXT], chunks[NUMBER_TEXT], name[256];
         if (i >= SHOWN_MOST && report->file_count > SHOWN_MOST + 1) {
             rest_bytes += counts->bytes;
             rest_events += counts->events;
             continue;
         }
-        document_line(document, i == 0 ? "file" : "",
-                      document_text(document, "%s%s%s, %s event%s, %s chunk%s",
-                                    report->file_count > 1 ? escape_into(name, sizeof name, file_name(file)) : "",
-                                    report->file_count > 1 ? ": " : "", bytes_text(bytes, counts->bytes),
-                                    with_commas(events, counts->events), plural(counts->events),
-                                    with_commas(chunks, counts->chunks), plural(counts->chunks)));
+        document_line(
+            document, i == 0 ? "file" : "",
+            document_text(document, "%s%s%s, %s event%s, %s chunk%s",
+                          report->file_count > 1 ? escape_into(name, sizeof name, file_name(&report->files[i])) : "",
+                          report->file_count > 1 ? ": " : "", bytes_text(bytes, counts->bytes),
+                          with_commas(events, counts->events), plural(counts->events),
+                          with_commas(chunks, counts->chunks), plural(counts->chunks)));
     }
     if (rest_events + rest_bytes == 0) return;
     char bytes[NUMBER_TEXT], events[NUMBER_TEXT];
@@ -122,30 +129,26 @@ add_began(struct report *report, struct document *document)
 }
 
 static void
-add_settings(struct report *report, struct document *document)
+add_settings(const struct view *view)
 {
     enum { SHOWN_MOST = 2000 }; /* settings; with hundreds of processes, only those of the first are shown */
-    static const struct column columns[] = {
-        {"pid", "pid", COLUMN_NUMBER},
-        {"setting", "setting", COLUMN_TEXT},
-        {"value", "value", COLUMN_TEXT},
+    static const struct table_column columns[] = {
+        {"pid", "pid", COLUMN_NUMBER, PROCESS_PID(report_setting, process)},
+        {"setting", "setting", COLUMN_TEXT, NAMED(report_setting, name)},
+        {"value", "value", COLUMN_TEXT, NAMED(report_setting, value)},
     };
-    struct table *table = document_table(document, "settings", text_of("Settings"), COLUMNS(columns));
-    table->data = true;
+    struct report *report = view->report;
+    struct document *document = view->document;
+    struct row_table settings = ROWS_OF(report->settings, report->setting_count);
+    view_table(&(struct table_def){.view = view, .id = "settings", .title = text_of("Settings"), .rows = &settings,
+                                   COLUMNS_OF(columns), .data = true});
     uint32_t processes = report_shown_processes(report);
     struct row_table shared = shared_settings(report);
-    for (uint32_t i = 0; i < report->setting_count; i++) {
+    for (uint32_t i = 0; i < report->setting_count && i < SHOWN_MOST; i++) {
         const struct report_setting *setting = &report->settings[i];
-        struct fxt_string name = pool_string(report->pool, setting->name),
-                          value = pool_string(report->pool, setting->value);
-        struct cell *row = table_row(table);
-        row[0] = cell_number(report_process(report, setting->process)->pid);
-        row[1] = cell_text(name);
-        row[2] = cell_text(value);
-
+        struct fxt_string value = pool_string(report->pool, setting->value);
         if (processes > 1 && setting->name == STRING_PID) continue; /* each has its own; a table lists them */
         if (setting->name == STRING_BEGAN) continue;
-        if (i >= SHOWN_MOST) continue;
         struct shared_setting *common = row_table_get(&shared, (const uint32_t[2]){setting->name, setting->value});
         if (common->shown) continue;
         common->shown = true;
@@ -155,7 +158,7 @@ add_settings(struct report *report, struct document *document)
             value = document_text(document, "%s   (%" PRIu32 " of %" PRIu32 " processes)",
                                   escape_into(text, sizeof text, value), sharers, processes);
         }
-        document_line(document, name.ptr, value);
+        document_line(document, pool_string(report->pool, setting->name).ptr, value);
     }
     add_began(report, document);
     row_table_free(&shared);
@@ -195,10 +198,11 @@ ends_unread(const struct report *report, const struct report_process *process)
 
 /* A process with all its pieces. */
 struct whole_process {
-    uint32_t pieces;
+    uint64_t pieces;
     bool timed, exact, sampled, summarized, cut, unread; /* summarized: in all pieces; the others: in one of them */
     int64_t first_ns, last_ns;
-    uint64_t exits, fallbacks, recorded, lost;
+    uint64_t exits, fallbacks, recorded, lost, lost_ns; /* lost_ns: by exits */
+    uint32_t process, command; /* a text, or STRING_NONE */
 };
 
 static struct whole_process *
@@ -227,56 +231,60 @@ whole_processes(const struct report *report)
     return wholes;
 }
 
-static void
-add_processes(struct report *report, struct document *document)
+enum { FIRST, SPAN, COUNTS, ENDED, FILE_NAME, LOST_TIME };
+
+static struct cell
+process_cell(const struct table_def *def, unsigned own, const void *row)
 {
-    enum { PIECES = 11, LOST_TIME };
-    static const struct column columns[] = {
-        {"pid", "pid", COLUMN_NUMBER},
-        {"first_ns", "first", COLUMN_TIME},
-        {"span_ns", "time span", COLUMN_DURATION},
-        {"exits", "exits", COLUMN_COUNT},
-        {"fallbacks", NULL, COLUMN_COUNT},
-        {"recorded", NULL, COLUMN_COUNT},
-        {"lost", "lost", COLUMN_COUNT},
-        {"counts", NULL, COLUMN_TEXT},
-        {"ended", "ended", COLUMN_TEXT},
-        {"file", "file", COLUMN_TEXT},
-        {"command", "command", COLUMN_TEXT},
-        [PIECES] = {"pieces", NULL, COLUMN_COUNT}, /* of a spool: the file is the first one */
-        [LOST_TIME] = {"exits_lost_ns", "lost by exits", COLUMN_DURATION}, /* not without the stream `states` */
-    };
-    uint32_t count = report_shown_processes(report), pieces = 0;
-    struct whole_process *wholes = whole_processes(report);
-    for (uint32_t i = 0; i < report->processes.count; i++) pieces += wholes[i].pieces;
-    unsigned column_count = report_timed(report) ? LOST_TIME + 1 : LOST_TIME;
-    struct fxt_string title = document_text(document, "Processes: %" PRIu32, count);
-    if (pieces > count) title = document_text(document, "%s, in %" PRIu32 " pieces", title.ptr, pieces);
-    struct table *table = document_table(document, "processes", title, columns, column_count);
-    table->data = count < 2;
-    uint64_t *lost_ns = lost_ns_by_process(report);
-    uint32_t *commands = setting_by_process(report, STRING_COMMAND);
-    for (uint32_t i = 0; i < report->processes.count; i++) {
-        const struct report_process *process = report_process(report, i);
-        const struct whole_process *whole = &wholes[i];
-        if (whole->pieces == 0) continue;
-        struct cell *row = table_row(table);
-        row[0] = cell_number(process->pid);
-        if (whole->first_ns <= whole->last_ns) {
-            row[1] = cell_time(whole->first_ns - report->start_ns);
-            row[2] = cell_number((uint64_t)(whole->last_ns - whole->first_ns));
-        }
-        row[3] = cell_number(whole->exits);
-        row[4] = cell_number(whole->fallbacks);
-        row[5] = cell_number(whole->recorded);
-        if (whole->timed) row[LOST_TIME] = cell_number(lost_ns[i]);
-        row[6] = cell_number(whole->lost);
-        row[7] = cell_text(text_of(whole->sampled ? "estimates" : whole->exact ? "exact" : "all"));
-        row[8] = cell_text(text_of(whole->summarized ? "yes" : whole->cut ? "cut" : whole->unread ? "not read" : "no"));
-        row[9] = cell_text(file_name(&report->files[process->file]));
-        if (commands[i] != STRING_NONE) row[10] = cell_text(pool_string(report->pool, commands[i]));
-        row[PIECES] = cell_number(whole->pieces);
+    const struct report *report = def->view->report;
+    const struct whole_process *whole = row;
+    bool empty = whole->first_ns > whole->last_ns;
+    switch (own) {
+      case FIRST: return empty ? (struct cell){0} : cell_time(whole->first_ns - report->start_ns);
+      case SPAN: return empty ? (struct cell){0} : cell_number((uint64_t)(whole->last_ns - whole->first_ns));
+      case COUNTS: return cell_text(text_of(whole->sampled ? "estimates" : whole->exact ? "exact" : "all"));
+      case ENDED:
+        return cell_text(
+            text_of(whole->summarized ? "yes" : whole->cut ? "cut" : whole->unread ? "not read" : "no"));
+      case FILE_NAME: return cell_text(file_name(&report->files[report_process(report, whole->process)->file]));
+      default: return whole->timed ? cell_number(whole->lost_ns) : (struct cell){0};
     }
+}
+
+static void
+add_processes(const struct view *view)
+{
+    enum { TIMED = 1 }; /* by the stream `states` */
+    static const struct table_column columns[] = {
+        {"pid", "pid", COLUMN_NUMBER, PROCESS_PID(whole_process, process)},
+        {"first_ns", "first", COLUMN_TIME, OWN_CELL(FIRST)},
+        {"span_ns", "time span", COLUMN_DURATION, OWN_CELL(SPAN)},
+        {"exits", "exits", COLUMN_COUNT, MEMBER(whole_process, exits)},
+        {"fallbacks", NULL, COLUMN_COUNT, MEMBER(whole_process, fallbacks)},
+        {"recorded", NULL, COLUMN_COUNT, MEMBER(whole_process, recorded)},
+        {"lost", "lost", COLUMN_COUNT, MEMBER(whole_process, lost)},
+        {"counts", NULL, COLUMN_TEXT, OWN_CELL(COUNTS)},
+        {"ended", "ended", COLUMN_TEXT, OWN_CELL(ENDED)},
+        {"file", "file", COLUMN_TEXT, OWN_CELL(FILE_NAME)},
+        {"command", "command", COLUMN_TEXT, NAMED_IF_ANY(whole_process, command)},
+        {"pieces", NULL, COLUMN_COUNT, SUMMED(whole_process, pieces)}, /* of a spool: the file is the first one */
+        {"exits_lost_ns", "lost by exits", COLUMN_DURATION, OWN_CELL(LOST_TIME), .only_if = TIMED},
+    };
+    struct report *report = view->report;
+    struct whole_process *wholes = whole_processes(report);
+    uint64_t *lost_ns = lost_ns_by_process(report);
+    uint32_t *commands = setting_by_process(report, STRING_COMMAND), count = report_shown_processes(report);
+    for (uint32_t i = 0; i < report->processes.count; i++)
+        wholes[i].process = i, wholes[i].command = commands[i], wholes[i].lost_ns = lost_ns[i];
+    struct row_table rows = ROWS_OF(wholes, report->processes.count);
+    struct table_def def = {.view = view, .id = "processes", .rows = &rows, COLUMNS_OF(columns),
+                            .unless_zero = "pieces", .cell = process_cell, .given = report_timed(report) ? TIMED : 0,
+                            .data = count < 2};
+    uint64_t pieces = view_table_sum(&def, "pieces");
+    def.title = document_text(view->document, "Processes: %" PRIu32, count);
+    if (pieces > count)
+        def.title = document_text(view->document, "%s, in %" PRIu64 " pieces", def.title.ptr, pieces);
+    view_table(&def);
     free(wholes);
     free(lost_ns);
     free(commands);
@@ -285,24 +293,22 @@ add_processes(struct report *report, struct document *document)
 /* --- losses --------------------------------------------------------------------------------------- */
 
 static void
-add_losses(struct report *report, struct document *document)
+add_losses(const struct view *view)
 {
-    static const struct column columns[] = {
-        {"pid", "pid", COLUMN_NUMBER},
-        {"events", "events", COLUMN_COUNT},
-        {"reason", "reason", COLUMN_TEXT},
+    static const struct table_column columns[] = {
+        {"pid", "pid", COLUMN_NUMBER, PROCESS_PID(report_loss, process)},
+        {"events", "events", COLUMN_COUNT, MEMBER(report_loss, events)},
+        {"reason", "reason", COLUMN_TEXT, NAMED(report_loss, reason)},
     };
-    struct table *table = document_table(document, "losses", text_of("Losses"), COLUMNS(columns));
-    table->data = true;
+    struct report *report = view->report;
+    struct document *document = view->document;
+    view_table(&(struct table_def){.view = view, .id = "losses", .title = text_of("Losses"), .rows = &report->losses,
+                                   COLUMNS_OF(columns), .data = true});
     char text[1024] = "", number[NUMBER_TEXT], reason[200];
     size_t len = 0;
     for (uint32_t i = 0; i < report->losses.count; i++) {
         const struct report_loss *loss = row_table_at(&report->losses, i);
-        struct cell *row = table_row(table);
-        row[0] = cell_number(report_process(report, loss->process)->pid);
-        row[1] = cell_number(loss->events);
-        row[2] = cell_text(pool_string(report->pool, loss->reason));
-        if (len + sizeof reason + NUMBER_TEXT > sizeof text) continue; /* the table has all of them */
+        if (len + sizeof reason + NUMBER_TEXT > sizeof text) break; /* the table has all of them */
         len += (size_t)snprintf(text + len, sizeof text - len, "%s%s %s", len > 0 ? ", " : ": ",
                                 with_commas(number, loss->events),
                                 escape_into(reason, sizeof reason, pool_string(report->pool, loss->reason)));
@@ -343,66 +349,47 @@ add_losses(struct report *report, struct document *document)
     }
 }
 
-/* The row of a process in *table_out, which is made for the first one, and whose first column is the pid. */
-static struct cell *
-process_row(struct document *document, struct table **table_out, const char *id, const char *title,
-            const struct column *columns, uint32_t column_count, const struct report_process *process)
-{
-    if (*table_out == NULL) *table_out = document_table(document, id, text_of(title), columns, column_count);
-    (*table_out)->data = true;
-    struct cell *row = table_row(*table_out);
-    row[0] = cell_number(process->pid);
-    return row;
-}
-
 /* What the stream `threads` left out because of its option `min`. */
 static void
-add_suspensions(struct report *report, struct document *document)
+add_suspensions(const struct view *view)
 {
-    static const struct column columns[] = {
-        {"pid", "pid", COLUMN_NUMBER},
-        {"suspensions", "suspensions", COLUMN_COUNT},
-        {"without_callers", "without callers", COLUMN_COUNT},
+    static const struct table_column columns[] = {
+        {"pid", "pid", COLUMN_NUMBER, MEMBER(report_process, pid)},
+        {"suspensions", "suspensions", COLUMN_COUNT, SUMMED(report_process, suspensions)},
+        {"without_callers", "without callers", COLUMN_COUNT, SUMMED(report_process, without_callers)},
     };
-    struct table *table = NULL;
-    uint64_t suspensions = 0, without_callers = 0;
-    for (uint32_t i = 0; i < report->processes.count; i++) {
-        const struct report_process *process = report_process(report, i);
-        if (process->suspensions == 0) continue;
-        struct cell *row = process_row(document, &table, "suspensions", "Suspensions", COLUMNS(columns), process);
-        row[1] = cell_number(process->suspensions);
-        row[2] = cell_number(process->without_callers);
-        suspensions += process->suspensions;
-        without_callers += process->without_callers;
-    }
-    if (without_callers == 0) return;
-    char all[NUMBER_TEXT], without[NUMBER_TEXT];
-    document_line(document, "no callers",
-                  document_text(document,
+    struct table_def def = {.view = view, .id = "suspensions", .title = text_of("Suspensions"),
+                            .rows = &view->report->processes, COLUMNS_OF(columns), .unless_zero = "suspensions",
+                            .data = true};
+    if (view_table_rows(&def) == 0) return;
+    view_table(&def);
+    uint64_t suspensions = view_table_sum(&def, "suspensions"), without = view_table_sum(&def, "without_callers");
+    if (without == 0) return;
+    char number[NUMBER_TEXT], of[NUMBER_TEXT];
+    document_line(view->document, "no callers",
+                  document_text(view->document,
                                 "%s of %s suspension%s of threads: shorter than min "
                                 "(threads:min=0ns records all callers)",
-                                with_commas(without, without_callers), with_commas(all, suspensions),
-                                plural(suspensions)));
+                                with_commas(number, without), with_commas(of, suspensions), plural(suspensions)));
 }
 
 /* Calls that have no slice. */
 static void
-add_replaced_calls(struct report *report, struct document *document)
+add_replaced_calls(const struct view *view)
 {
-    static const struct column columns[] = {{"pid", "pid", COLUMN_NUMBER}, {"calls", "calls", COLUMN_COUNT}};
-    struct table *table = NULL;
-    uint64_t calls = 0;
-    for (uint32_t i = 0; i < report->processes.count; i++) {
-        const struct report_process *process = report_process(report, i);
-        if (process->calls_replaced == 0) continue;
-        struct cell *row = process_row(document, &table, "replaced_calls", "Replaced calls", COLUMNS(columns), process);
-        row[1] = cell_number(process->calls_replaced);
-        calls += process->calls_replaced;
-    }
+    static const struct table_column columns[] = {
+        {"pid", "pid", COLUMN_NUMBER, MEMBER(report_process, pid)},
+        {"calls", "calls", COLUMN_COUNT, SUMMED(report_process, calls_replaced)},
+    };
+    struct table_def def = {.view = view, .id = "replaced_calls", .title = text_of("Replaced calls"),
+                            .rows = &view->report->processes, COLUMNS_OF(columns), .unless_zero = "calls",
+                            .data = true};
+    const uint64_t calls = view_table_sum(&def, "calls");
     if (calls == 0) return;
+    view_table(&def);
     char count[NUMBER_TEXT];
-    document_line(document, "replaced",
-                  document_text(document, "%s call%s of methods in C: compiled code has code of its own instead",
+    document_line(view->document, "replaced",
+                  document_text(view->document, "%s call%s of methods in C: compiled code has code of its own instead",
                                 with_commas(count, calls), plural(calls)));
 }
 
@@ -553,23 +540,22 @@ add_allocations(struct report *report, struct document *document)
 }
 
 static void
-add_span(struct report *report, struct document *document)
+add_span(const struct view *view)
 {
-    static const struct column columns[] = {
-        {"start_ns", "start", COLUMN_NUMBER}, /* CLOCK_BOOTTIME of time 0 */
-        {"first_ns", "first", COLUMN_TIME},
-        {"last_ns", "last", COLUMN_TIME},
+    static const struct table_column columns[] = {
+        {"start_ns", "start", COLUMN_NUMBER, AT(SOURCE_U64, report, start_ns)}, /* CLOCK_BOOTTIME of time 0 */
+        {"first_ns", "first", COLUMN_TIME, SINCE_START(report, first_ns)},
+        {"last_ns", "last", COLUMN_TIME, SINCE_START(report, last_ns)},
     };
-    struct table *table = document_table(document, "time_span", text_of("Time span"), COLUMNS(columns));
-    table->data = true;
-    if (report->first_ns > report->last_ns) return;
-    struct cell *row = table_row(table);
-    row[0] = cell_number((uint64_t)report->start_ns);
-    row[1] = cell_time(report->first_ns - report->start_ns);
-    row[2] = cell_time(report->last_ns - report->start_ns);
+    const struct report *report = view->report;
+    bool empty = report->first_ns > report->last_ns;
+    struct row_table rows = ROWS_OF(report, empty ? 0 : 1);
+    view_table(&(struct table_def){.view = view, .id = "time_span", .title = text_of("Time span"), .rows = &rows,
+                                   COLUMNS_OF(columns), .data = true});
     char text[NUMBER_TEXT];
-    document_line(document, "time span",
-                  document_text(document, "%s, from %.6f s to %.6f s",
+    if (empty) return;
+    document_line(view->document, "time span",
+                  document_text(view->document, "%s, from %.6f s to %.6f s",
                                 duration_text(text, (uint64_t)(report->last_ns - report->first_ns)),
                                 (double)report->first_ns / 1e9, (double)report->last_ns / 1e9));
 }
@@ -584,15 +570,16 @@ add_title(struct report *report, struct document *document)
 void
 report_head(struct report *report, struct document *document)
 {
+    const struct view view = {report, document, UINT64_MAX};
     add_title(report, document);
-    add_settings(report, document);
-    add_files(report, document);
-    add_span(report, document);
+    add_settings(&view);
+    add_files(&view);
+    add_span(&view);
     add_filters(report, document);
-    add_losses(report, document);
+    add_losses(&view);
     add_counting(report, document);
-    add_suspensions(report, document);
-    add_replaced_calls(report, document);
+    add_suspensions(&view);
+    add_replaced_calls(&view);
     add_unhandled_samples(report, document);
     add_allocations(report, document);
     if (report->unended > 0) {
@@ -600,45 +587,27 @@ report_head(struct report *report, struct document *document)
                       document_text(document, "%" PRIu64 " duration%s, not counted below", report->unended,
                                     plural(report->unended)));
     }
-    add_processes(report, document);
+    add_processes(&view);
 }
 
-static int
-compare_providers(const void *left, const void *right, void *context)
+static struct cell
+provider_file(const struct table_def *def, unsigned own, const void *row)
 {
-    const struct report_provider *a = left, *b = right;
-    (void)context;
-    if (a->file != b->file) return a->file < b->file ? -1 : 1;
-    return (a->id > b->id) - (a->id < b->id);
+    return cell_text(file_name(&def->view->report->files[((const struct report_provider *)row)->file]));
 }
 
 void
 report_contents(struct report *report, struct document *document, uint64_t top)
 {
-    static const struct column columns[] = {
-        {"chunks", "chunks", COLUMN_COUNT},
-        {"id", "id", COLUMN_NUMBER},
-        {"provider", "provider", COLUMN_TEXT},
-        {"file", "file", COLUMN_TEXT},
+    static const struct table_column columns[] = {
+        {"chunks", "chunks", COLUMN_COUNT, SUMMED(report_provider, chunks)},
+        {"id", "id", COLUMN_NUMBER, MEMBER(report_provider, id)},
+        {"provider", "provider", COLUMN_TEXT, NAMED(report_provider, name)},
+        {"file", "file", COLUMN_TEXT, OWN_CELL(0)},
+        {"file_number", NULL, COLUMN_NUMBER, MEMBER(report_provider, file), .helper = true},
     };
-    struct row_table *providers = &report->providers;
-    struct table *table = document_table(
-        document, "providers", document_text(document, "Providers: %" PRIu32, providers->count), COLUMNS(columns));
-    row_table_sort(providers, compare_providers, NULL);
-    uint64_t rest = 0;
-    for (uint32_t i = 0; i < providers->count; i++) {
-        const struct report_provider *provider = row_table_at(providers, i);
-        if (i >= top) {
-            rest += provider->chunks;
-            continue;
-        }
-        struct cell *row = table_row(table);
-        row[0] = cell_number(provider->chunks);
-        row[1] = cell_number(provider->id);
-        row[2] = cell_text(pool_string(report->pool, provider->name));
-        row[3] = cell_text(file_name(&report->files[provider->file]));
-    }
-    if (providers->count <= top) return;
-    table->more_rows = providers->count - top;
-    table_row(table)[0] = cell_number(rest);
+    const struct view view = {report, document, top};
+    view_table(&(struct table_def){.view = &view, .id = "providers", .rows = &report->providers, COLUMNS_OF(columns),
+                                   .title = document_text(document, "Providers: %" PRIu32, report->providers.count),
+                                   .sort = {"file_number", "id"}, .cell = provider_file, .shown_empty = true});
 }

@@ -6,6 +6,7 @@
 #include "base/map.h"
 #include "base/xalloc.h"
 #include "render/display.h"
+#include "render/findings.h"
 #include "render/report_live.h"
 #include "render/report_view.h"
 
@@ -102,6 +103,46 @@ add_lines(const struct view *view, const struct report_live *live)
     add_gc_line(view, live);
 }
 
+/* --- what to change first -------------------------------------------------------------------------------- */
+
+static struct cell
+cause_cell(const struct table_def *def, unsigned own, const void *row)
+{
+    const struct finding *finding = row;
+    (void)own;
+    return cell_text(document_text(def->view->document, "%s %s", finding->what.ptr, finding->place.ptr));
+}
+
+/* Causes whose cost is known; numbers of exits are in a table of their own. */
+static bool
+cause_found(const struct table_def *def, const void *row)
+{
+    const struct report_live *live = def->context;
+    const struct finding *finding = row;
+    return finding->whole_ns > 0 && (live->search[0] == '\0' || strcasestr(finding->place.ptr, live->search) != NULL);
+}
+
+static void
+add_causes(const struct view *view, const struct report_live *live)
+{
+    static const struct table_column columns[] = {
+        {"least_ns", NULL, COLUMN_DURATION, MEMBER(finding, least_ns), .helper = true},
+        {"most_ns", NULL, COLUMN_DURATION, MEMBER(finding, most_ns), .helper = true},
+        {"whole_ns", NULL, COLUMN_DURATION, MEMBER(finding, whole_ns), .helper = true},
+        {"least_share", "at least", COLUMN_SHARE, SHARE_IN_ROW("least_ns", "whole_ns")},
+        {"most_share", "at most", COLUMN_SHARE, SHARE_IN_ROW("most_ns", "whole_ns")},
+        {"cause", "cause", COLUMN_TEXT, OWN_CELL(0)},
+    };
+    const struct view few = {view->report, view->document, live->causes};
+    struct findings findings = findings_of(&few);
+    bool of_main = findings.where.of_main; /* what gains are a part of: the time of these threads */
+    const char *title = of_main ? "What to change first (of main threads)" : "What to change first (of all threads)";
+    struct row_table rows = ROWS_OF(findings.list, findings.count);
+    view_table(&(struct table_def){.view = &few, .id = "live_causes", .title = text_of(title), .rows = &rows,
+                                   COLUMNS_OF(columns), .counts = cause_found, .cell = cause_cell, .context = live,
+                                   .no_rest = true})->one_line = true;
+}
+
 /* --- exits ----------------------------------------------------------------------------------------------- */
 
 static int
@@ -114,35 +155,42 @@ compare_counts(const void *left, const void *right, void *context)
     return (a->location > b->location) - (a->location < b->location);
 }
 
+enum { EXITS, LOST };
+
+static struct cell
+exit_cell(const struct table_def *def, unsigned own, const void *row)
+{
+    const struct exit_row *exits = row;
+    if (own == EXITS) return cell_amount(per_second(def->context, (double)exits->count));
+    return cell_number((uint64_t)per_second(def->context, (double)exits->lost_ns));
+}
+
+static bool
+exit_found(const struct table_def *def, const void *row)
+{
+    const struct exit_row *exits = row;
+    return found(def->context, def->view, exits->reason) || found(def->context, def->view, exits->location);
+}
+
 static void
 add_exits(const struct view *view, const struct report_live *live)
 {
-    bool timed = report_timed(view->report);
-    const struct column columns[] = {
-        {"per_second", "exits/s", COLUMN_AMOUNT},
-        {"lost_per_second_ns", timed ? "lost/s" : NULL, COLUMN_DURATION},
-        {"reason", "reason", COLUMN_TEXT},
-        {"method", "method", COLUMN_TEXT},
+    enum { TIMED = 1 };
+    static const struct table_column columns[] = {
+        {"per_second", "exits/s", COLUMN_AMOUNT, OWN_CELL(EXITS)},
+        {"lost_per_second_ns", "lost/s", COLUMN_DURATION, OWN_CELL(LOST), .people_if = TIMED},
+        {"reason", "reason", COLUMN_TEXT, NAMED(exit_row, reason)},
+        {"method", "method", COLUMN_TEXT, NAMED(exit_row, location)},
     };
+    bool timed = report_timed(view->report);
     struct row_table rows = view_exits(view, false, BY_REASON | BY_LOCATION, NULL);
-    const char *title = "Exits, most lost time first";
-    if (!timed) title = "Exits, most frequent first (lost time needs the stream states)";
-    if (live->by_count) title = "Exits, most frequent first";
-    if (live->by_count || !timed) row_table_sort(&rows, compare_counts, NULL);
-    struct table *table = document_table(view->document, "live_exits", text_of(title), COLUMNS(columns));
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < rows.count; i++) {
-        const struct exit_row *row = row_table_at(&rows, i);
-        if (!found(live, view, row->reason) && !found(live, view, row->location)) continue;
-        if (count++ >= live->rows) continue;
-        struct cell *cells = table_row(table);
-        cells[0] = cell_amount(per_second(live, (double)row->count));
-        cells[1] = cell_number((uint64_t)per_second(live, (double)row->lost_ns));
-        cells[2] = cell_text(view_name(view, row->reason));
-        cells[3] = cell_text(view_name(view, row->location));
-    }
-    table->data = count == 0;
-    table->one_line = true;
+    const char *title = live->by_count ? "Exits, most frequent first"
+                        : timed        ? "Exits, most lost time first"
+                                       : "Exits, most frequent first (lost time needs the stream states)";
+    view_table(&(struct table_def){.view = view, .id = "live_exits", .title = text_of(title), .rows = &rows,
+                                   COLUMNS_OF(columns), .compare = live->by_count || !timed ? compare_counts : NULL,
+                                   .counts = exit_found, .cell = exit_cell, .context = live,
+                                   .given = timed ? TIMED : 0, .no_rest = true})->one_line = true;
     exit_rows_free(&rows);
 }
 
@@ -176,87 +224,106 @@ compare_running(const void *left, const void *right, void *context)
     return (a->row > b->row) - (a->row < b->row);
 }
 
+/* What the table of threads is made of. */
+struct live_threads {
+    const struct report_live *live;
+    struct map longest; /* see longest_blocks */
+};
+
+/* What the thread blocked in longest; or NULL. */
+static const struct report_blocked *
+blocked_in(const struct table_def *def, const struct thread_times *times)
+{
+    uint32_t block = map_get(&((const struct live_threads *)def->context)->longest, times->row);
+    return block == MAP_NONE ? NULL : row_table_at(&def->view->report->blocked, block);
+}
+
+static bool
+thread_found(const struct table_def *def, const void *row)
+{
+    const struct report_live *live = ((const struct live_threads *)def->context)->live;
+    const struct report_thread *thread = report_thread(def->view->report, ((const struct thread_times *)row)->row);
+    const struct report_blocked *blocked = blocked_in(def, row);
+    return thread_life_ns(row) > 0 &&
+           (found(live, def->view, thread->name) || (blocked != NULL && found(live, def->view, blocked->name)));
+}
+
+enum { THREAD_LIFE, BLOCKED_IN };
+
+static struct cell
+thread_cell(const struct table_def *def, unsigned own, const void *row)
+{
+    const struct report_blocked *blocked = blocked_in(def, row);
+    if (own == THREAD_LIFE) return cell_number(thread_life_ns(row));
+    return blocked != NULL ? cell_text(view_name(def->view, blocked->name)) : (struct cell){0};
+}
+
 /* Where space is short, the pid is left out if there is only one process, and then what threads blocked in. */
 static void
 add_threads(const struct view *view, const struct report_live *live)
 {
     enum { WIDE = 80, NARROW = 60 };
-    bool one_process = view->report->processes.count == 1 && display_columns(stdout) < WIDE;
-    bool narrow = display_columns(stdout) < NARROW;
-    const struct column columns[] = {
-        {"running", "running", COLUMN_SHARE},
-        {"gc", "GC", COLUMN_SHARE},
-        {"waiting", "GVL", COLUMN_SHARE},
-        {"blocked", "blocked", COLUMN_SHARE},
-        {"pid", one_process ? NULL : "pid", COLUMN_NUMBER},
-        {"thread", "thread", COLUMN_TEXT},
-        {"blocked_in", narrow ? NULL : "blocked in", COLUMN_TEXT},
+    enum { PIDS = 1, ROOM = 2 };
+#define STATE(id, title, state)                                                                                        \
+    {id "_ns", NULL, COLUMN_DURATION, MEMBER(thread_times, ns[state]), .helper = true},                                \
+    {id, title, COLUMN_SHARE, SHARE_IN_ROW(id "_ns", "life_ns")}
+    static const struct table_column columns[] = {
+        {"life_ns", NULL, COLUMN_DURATION, OWN_CELL(THREAD_LIFE), .helper = true},
+        STATE("running", "running", THREAD_RUNNING),
+        STATE("gc", "GC", THREAD_IN_GC),
+        STATE("waiting", "GVL", THREAD_WAITING),
+        STATE("blocked", "blocked", THREAD_BLOCKED),
+        {"pid", "pid", COLUMN_NUMBER, AT(SOURCE_PID, thread_times, row), .people_if = PIDS},
+        THREAD_COLUMN(thread_times, row),
+        {"blocked_in", "blocked in", COLUMN_TEXT, OWN_CELL(BLOCKED_IN), .people_if = ROOM},
     };
-    struct report *report = view->report;
-    struct row_table *threads = &report->states.threads;
-    struct map longest = longest_blocks(report);
-    struct table *table =
-        document_table(view->document, "live_threads", text_of("Threads (%: of their lives)"), COLUMNS(columns));
-    uint32_t count = 0;
-    row_table_sort(threads, compare_running, NULL);
-    for (uint32_t i = 0; i < threads->count; i++) {
-        const struct thread_times *times = row_table_at(threads, i);
-        const struct report_thread *thread = report_thread(report, times->row);
-        uint32_t block = map_get(&longest, times->row);
-        const struct report_blocked *blocked = block == MAP_NONE ? NULL : row_table_at(&report->blocked, block);
-        uint64_t life_ns = thread_life_ns(times);
-        if (life_ns == 0) continue;
-        if (!found(live, view, thread->name) && !(blocked != NULL && found(live, view, blocked->name))) continue;
-        if (count++ >= live->rows) continue;
-        struct cell *cells = table_row(table);
-        cells[0] = cell_share(times->ns[THREAD_RUNNING], life_ns);
-        cells[1] = cell_share(times->ns[THREAD_IN_GC], life_ns);
-        cells[2] = cell_share(times->ns[THREAD_WAITING], life_ns);
-        cells[3] = cell_share(times->ns[THREAD_BLOCKED], life_ns);
-        cells[4] = cell_number(report_process(report, thread->process)->pid);
-        cells[5] = cell_text(view_name(view, thread->name));
-        if (blocked != NULL) cells[6] = cell_text(view_name(view, blocked->name));
-    }
-    table->data = count == 0;
-    table->one_line = true;
-    map_free(&longest);
+    bool one_process = view->report->processes.count == 1 && display_columns(stdout) < WIDE;
+    struct live_threads threads = {live, longest_blocks(view->report)};
+    view_table(&(struct table_def){.view = view, .id = "live_threads", .title = text_of("Threads (%: of their lives)"),
+                                   .rows = &view->report->states.threads, COLUMNS_OF(columns),
+                                   .compare = compare_running, .counts = thread_found, .cell = thread_cell,
+                                   .context = &threads, .no_rest = true,
+                                   .given = (one_process ? 0 : PIDS) | (display_columns(stdout) < NARROW ? 0 : ROOM)})
+        ->one_line = true;
+    map_free(&threads.longest);
 }
 
 /* --- methods ------------------------------------------------------------------------------------------------- */
 
+enum { OWN, COMPILED };
+
+static struct cell
+method_cell(const struct table_def *def, unsigned own, const void *row)
+{
+    const struct sample_row *method = row;
+    uint64_t own_ns = sample_times_ns(&method->own, false);
+    return own == OWN ? cell_share(own_ns, def->whole) : cell_share(method->own.ns[TIME_SAMPLE_COMPILED], own_ns);
+}
+
+static bool
+method_found(const struct table_def *def, const void *row)
+{
+    const struct sample_row *method = row;
+    return sample_times_ns(&method->own, false) > 0 && found(def->context, def->view, method->text);
+}
+
 static void
 add_methods(const struct view *view, const struct report_live *live)
 {
-    static const struct column columns[] = {
-        {"own_share", "own", COLUMN_SHARE},
-        {"compiled", "compiled", COLUMN_SHARE},
-        {"method", "method, by samples", COLUMN_TEXT},
+    static const struct table_column columns[] = {
+        {"own_share", "own", COLUMN_SHARE, OWN_CELL(OWN)},
+        {"compiled", "compiled", COLUMN_SHARE, OWN_CELL(COMPILED)},
+        {"method", "method, by samples", COLUMN_TEXT, NAMED(sample_row, text)},
     };
     struct report *report = view->report;
-    uint64_t whole_ns = 0;
-    for (uint32_t i = 0; i < report->samples.threads.count; i++) {
-        const struct sample_thread *thread = row_table_at(&report->samples.threads, i);
-        whole_ns += sample_times_ns(&thread->times, false);
-    }
+    const uint64_t whole_ns = sample_threads_ns(&report->samples.threads, false);
     if (whole_ns == 0) return;
     struct row_table rows = sample_sums(&report->samples.all, false);
     sample_sums_sort(&rows, report->pool, false, false);
-    struct table *table =
-        document_table(view->document, "live_methods", text_of("Methods (own: of all; compiled: of own)"),
-                       COLUMNS(columns));
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < rows.count; i++) {
-        const struct sample_row *row = row_table_at(&rows, i);
-        uint64_t own_ns = sample_times_ns(&row->own, false);
-        if (own_ns == 0 || !found(live, view, row->text)) continue;
-        if (count++ >= live->rows) continue;
-        struct cell *cells = table_row(table);
-        cells[0] = cell_share(own_ns, whole_ns);
-        cells[1] = cell_share(row->own.ns[TIME_SAMPLE_COMPILED], own_ns);
-        cells[2] = cell_text(view_name(view, row->text));
-    }
-    table->data = count == 0;
-    table->one_line = true;
+    view_table(&(struct table_def){.view = view, .id = "live_methods",
+                                   .title = text_of("Methods (own: of all; compiled: of own)"), .rows = &rows,
+                                   COLUMNS_OF(columns), .counts = method_found, .cell = method_cell, .context = live,
+                                   .whole = whole_ns, .no_rest = true})->one_line = true;
     row_table_free(&rows);
 }
 
@@ -265,7 +332,8 @@ report_live(struct report *report, struct document *document, const struct repor
 {
     const struct view view = {report, document, live->rows};
     add_lines(&view, live);
+    if (live->causes > 0) add_causes(&view, live);
     add_exits(&view, live);
     add_threads(&view, live);
-    add_methods(&view, live);
+    if (live->methods) add_methods(&view, live);
 }

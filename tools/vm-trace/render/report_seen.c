@@ -2,18 +2,16 @@
 #include "analysis/seen_table.h"
 #include "render/report_view.h"
 
-enum { COUNT, SHARE, REASON, SEEN, MOST, METHOD, CELLS };
-
 void
 view_add_seen(const struct view *view)
 {
-    static const struct column columns[CELLS] = {
-        [COUNT] = {"count", "count", COLUMN_COUNT},
-        [SHARE] = {"share", "share", COLUMN_SHARE},
-        [REASON] = {"reason", "expected", COLUMN_TEXT},
-        [SEEN] = {"seen", "seen", COLUMN_TEXT},
-        [MOST] = {"most", NULL, COLUMN_COUNT}, /* of `count`, at the method */
-        [METHOD] = {"method", "most of it at", COLUMN_TEXT},
+    static const struct table_column columns[] = {
+        {"count", "count", COLUMN_COUNT, SUMMED(seen_row, weighted)},
+        {"share", "share", COLUMN_SHARE, SHARE_OF_WHOLE("count")},
+        {"reason", "expected", COLUMN_TEXT, NAMED(seen_row, reason)},
+        {"seen", "seen", COLUMN_TEXT, NAMED(seen_row, seen)},
+        {"most", NULL, COLUMN_COUNT, MEMBER(seen_row, most)}, /* of `count`, at the method */
+        {"method", "most of it at", COLUMN_TEXT, NAMED(seen_row, location)},
     };
     const struct seen_table *seen = &view->report->seen;
     if (seen->rows.count == 0) return; /* no guard failed, or the trace is of an older module */
@@ -22,28 +20,7 @@ view_add_seen(const struct view *view)
     char all[NUMBER_TEXT];
     struct fxt_string title =
         document_text(view->document, "Expected and seen by guards: %s exits", with_commas(all, sum));
-    struct table *table = document_table(view->document, "seen", view_title(view, title, seen->uncounted, "classes"),
-                                         COLUMNS(columns));
-    uint64_t rest = 0;
-    for (uint32_t i = 0; i < rows.count; i++) {
-        const struct seen_row *row = row_table_at(&rows, i);
-        if (i >= view->top) {
-            rest += row->weighted;
-            continue;
-        }
-        struct cell *cells = table_row(table);
-        cells[COUNT] = cell_number(row->weighted);
-        cells[SHARE] = cell_share(row->weighted, sum);
-        cells[REASON] = cell_text(view_name(view, row->reason));
-        cells[SEEN] = cell_text(view_name(view, row->seen));
-        cells[MOST] = cell_number(row->most);
-        cells[METHOD] = cell_text(view_name(view, row->location));
-    }
-    if (rows.count > view->top) {
-        table->more_rows = rows.count - view->top;
-        struct cell *cells = table_row(table);
-        cells[COUNT] = cell_number(rest);
-        cells[SHARE] = cell_share(rest, sum);
-    }
+    view_table(&(struct table_def){.view = view, .id = "seen", .rows = &rows, COLUMNS_OF(columns), .whole = sum,
+                                   .title = view_title(view, title, seen->uncounted, "classes"), .shown_empty = true});
     row_table_free(&rows);
 }

@@ -1,10 +1,5 @@
 /* report_syscalls.c - the tables of a report about system calls: by name, by the Ruby method that made them,
  * by thread, and their errors. */
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "render/report_tables.h"
 #include "render/report_view.h"
 #include "render/syscall_text.h"
@@ -64,166 +59,115 @@ left_out_text(const struct view *view, uint64_t left_out)
 
 /* --- by name ---------------------------------------------------------------------------------------- */
 
-enum { S_TOTAL, S_SHARE, S_CALLS, S_MAX, S_ERRORS, S_ERRNO, S_ERRNO_COUNT, S_OPEN, S_NAME, SYSCALL_CELLS };
+enum { ERRNO, ERRNO_COUNT };
 
-static void
-put_totals(const struct syscalls_view *syscalls, struct cell *cells, const struct syscall_totals *totals)
+/* The error that a system call had most often. */
+static struct cell
+error_cell(const struct table_def *def, unsigned own, const void *row)
 {
-    cells[S_TOTAL] = cell_number(totals->total_ns);
-    cells[S_SHARE] = cell_share(totals->total_ns, syscalls->all_ns);
-    cells[S_CALLS] = cell_number(totals->calls);
-    cells[S_ERRORS] = cell_number(totals->errors);
-    cells[S_OPEN] = cell_number(totals->open);
+    const struct syscall_sum *sum = row;
+    const struct syscall_error *error = syscalls_main_error(&def->view->report->kernel.syscalls, sum->name);
+    if (error == NULL) return (struct cell){0};
+    return own == ERRNO ? cell_text(view_name(def->view, error->error)) : cell_number(error->count);
 }
 
 static void
-add_names(const struct syscalls_view *syscalls)
+add_names(struct syscalls_view *syscalls)
 {
-    static const struct column columns[SYSCALL_CELLS] = {
-        [S_TOTAL] = {"total_ns", "total", COLUMN_DURATION},
-        [S_SHARE] = {"share", "share", COLUMN_SHARE},
-        [S_CALLS] = {"calls", "calls", COLUMN_COUNT},
-        [S_MAX] = {"max_ns", "max", COLUMN_DURATION},
-        [S_ERRORS] = {"errors", "errors", COLUMN_COUNT},
-        [S_ERRNO] = {"errno", "most often", COLUMN_TEXT},
-        [S_ERRNO_COUNT] = {"errno_count", NULL, COLUMN_COUNT},
-        [S_OPEN] = {"not_returned", NULL, COLUMN_COUNT},
-        [S_NAME] = {"syscall", "system call", COLUMN_TEXT},
+    enum { ERRORS = 1 };
+    static const struct table_column columns[] = {
+        {"total_ns", "total", COLUMN_DURATION, SUMMED(syscall_sum, totals.total_ns)},
+        {"share", "share", COLUMN_SHARE, SHARE_OF_WHOLE("total_ns")},
+        {"calls", "calls", COLUMN_COUNT, SUMMED(syscall_sum, totals.calls)},
+        {"max_ns", "max", COLUMN_DURATION, MEMBER(syscall_sum, totals.max_ns)},
+        {"errors", "errors", COLUMN_COUNT, SUMMED(syscall_sum, totals.errors), .people_if = ERRORS},
+        {"errno", "most often", COLUMN_TEXT, OWN_CELL(ERRNO), .people_if = ERRORS},
+        {"errno_count", NULL, COLUMN_COUNT, OWN_CELL(ERRNO_COUNT)},
+        {"not_returned", NULL, COLUMN_COUNT, SUMMED(syscall_sum, totals.open)},
+        {"syscall", "system call", COLUMN_TEXT, NAMED(syscall_sum, name)},
     };
     const struct view *view = syscalls->view;
-    struct column shown[SYSCALL_CELLS];
-    memcpy(shown, columns, sizeof shown);
-    if (syscalls->sum.errors == 0) shown[S_ERRORS].title = shown[S_ERRNO].title = NULL;
     char count[NUMBER_TEXT], total[NUMBER_TEXT], all[NUMBER_TEXT];
     struct fxt_string title = document_text(
         view->document, "System calls: %s, which took %s of the %s of their threads (share: of the latter)%s",
         with_commas(count, syscalls->sum.calls), duration_text(total, syscalls->sum.total_ns),
         duration_text(all, syscalls->all_ns), left_out_text(view, view->report->kernel.syscalls_left_out).ptr);
     title = view_title(view, title, view->report->kernel.syscalls.uncounted, "names or threads");
-    struct table *table = document_table(view->document, "syscalls", title, shown, SYSCALL_CELLS);
-    table->data = syscalls->names.count == 0;
-    struct syscall_totals rest = {0};
-    for (uint32_t i = 0; i < syscalls->names.count; i++) {
-        const struct syscall_sum *sum = row_table_at(&syscalls->names, i);
-        if (i >= view->top) {
-            syscall_totals_add(&rest, &sum->totals);
-            continue;
-        }
-        const struct syscall_error *error = syscalls_main_error(&view->report->kernel.syscalls, sum->name);
-        struct cell *cells = table_row(table);
-        put_totals(syscalls, cells, &sum->totals);
-        cells[S_MAX] = cell_number(sum->totals.max_ns);
-        cells[S_NAME] = cell_text(view_name(view, sum->name));
-        if (error == NULL) continue;
-        cells[S_ERRNO] = cell_text(view_name(view, error->error));
-        cells[S_ERRNO_COUNT] = cell_number(error->count);
-    }
-    if (syscalls->names.count <= view->top) return;
-    table->more_rows = syscalls->names.count - view->top;
-    put_totals(syscalls, table_row(table), &rest);
+    view_table(&(struct table_def){.view = view, .id = "syscalls", .title = title, .rows = &syscalls->names,
+                                   COLUMNS_OF(columns), .cell = error_cell, .whole = syscalls->all_ns,
+                                   .given = syscalls->sum.errors > 0 ? ERRORS : 0});
 }
 
 /* --- by method -------------------------------------------------------------------------------------- */
 
-static struct fxt_string
+static struct cell
 method_text(const struct view *view, uint32_t caller)
 {
-    return caller == STRING_NONE ? text_of(OUTSIDE_OF_CALLS) : view_name(view, caller);
+    return cell_text(caller == STRING_NONE ? text_of(OUTSIDE_OF_CALLS) : view_name(view, caller));
+}
+
+enum { METHOD, NAMES };
+
+static struct cell
+method_cell(const struct table_def *def, unsigned own, const void *row)
+{
+    const struct syscall_method *method = row;
+    char names[SYSCALL_NAMES_TEXT];
+    if (own == METHOD) return method_text(def->view, method->caller);
+    return cell_text(document_text(def->view->document, "%s",
+                                   syscall_names_text(names, def->view->report->pool, method)));
 }
 
 static void
 add_methods(const struct syscalls_view *syscalls)
 {
-    static const struct column columns[] = {
-        {"total_ns", "total", COLUMN_DURATION}, {"share", "share", COLUMN_SHARE},
-        {"calls", "calls", COLUMN_COUNT},       {"syscalls", "system calls", COLUMN_TEXT},
-        {"method", "method", COLUMN_TEXT},
+    static const struct table_column columns[] = {
+        {"total_ns", "total", COLUMN_DURATION, SUMMED(syscall_method, total_ns)},
+        {"share", "share", COLUMN_SHARE, SHARE_OF("total_ns")},
+        {"calls", "calls", COLUMN_COUNT, SUMMED(syscall_method, calls)},
+        {"syscalls", "system calls", COLUMN_TEXT, OWN_CELL(NAMES)},
+        {"method", "method", COLUMN_TEXT, OWN_CELL(METHOD)},
     };
     const struct view *view = syscalls->view;
     struct report *report = view->report;
     struct row_table methods = syscall_methods_group(&report->kernel.callers, report->pool, &report->method_glob);
-    uint64_t total_ns = 0, rest_ns = 0, rest_calls = 0;
-    for (uint32_t i = 0; i < methods.count; i++) {
-        const struct syscall_method *method = row_table_at(&methods, i);
-        total_ns += method->total_ns;
-    }
     struct fxt_string title = view_title(view, text_of("Methods that made system calls (share: of the time in these)"),
                                          report->kernel.callers.uncounted, "methods");
-    struct table *table = document_table(view->document, "syscall_methods", title, COLUMNS(columns));
-    table->data = methods.count == 0;
-    for (uint32_t i = 0; i < methods.count; i++) {
-        const struct syscall_method *method = row_table_at(&methods, i);
-        char names[SYSCALL_NAMES_TEXT];
-        if (i >= view->top) {
-            rest_ns += method->total_ns;
-            rest_calls += method->calls;
-            continue;
-        }
-        struct cell *cells = table_row(table);
-        cells[0] = cell_number(method->total_ns);
-        cells[1] = cell_share(method->total_ns, total_ns);
-        cells[2] = cell_number(method->calls);
-        cells[3] = cell_text(document_text(view->document, "%s", syscall_names_text(names, report->pool, method)));
-        cells[4] = cell_text(method_text(view, method->caller));
-    }
-    if (methods.count > view->top) {
-        table->more_rows = methods.count - view->top;
-        struct cell *cells = table_row(table);
-        cells[0] = cell_number(rest_ns);
-        cells[1] = cell_share(rest_ns, total_ns);
-        cells[2] = cell_number(rest_calls);
-    }
+    view_table(&(struct table_def){.view = view, .id = "syscall_methods", .title = title, .rows = &methods,
+                                   COLUMNS_OF(columns), .cell = method_cell});
     row_table_free(&methods);
 }
 
-static int
-compare_callers(const void *left, const void *right, void *context)
+static struct cell
+caller_cell(const struct table_def *def, unsigned own, const void *row)
 {
-    const struct syscall_caller *a = left, *b = right;
-    const struct pool *pool = context;
-    if (a->total_ns != b->total_ns) return a->total_ns > b->total_ns ? -1 : 1;
-    if (a->calls != b->calls) return a->calls > b->calls ? -1 : 1;
-    int order = pool_compare(pool, a->caller, b->caller);
-    return order != 0 ? order : pool_compare(pool, a->name, b->name);
+    return method_text(def->view, ((const struct syscall_caller *)row)->caller);
+}
+
+static bool
+caller_counts(const struct table_def *def, const void *row)
+{
+    struct report *report = def->view->report;
+    return syscall_method_wanted(&report->method_glob, report->pool, ((const struct syscall_caller *)row)->caller);
 }
 
 /* Each system call of each method. */
 static void
 add_pairs(const struct syscalls_view *syscalls)
 {
-    static const struct column columns[] = {
-        {"total_ns", "total", COLUMN_DURATION},
-        {"calls", "calls", COLUMN_COUNT},
-        {"syscall", "system call", COLUMN_TEXT},
-        {"method", "method", COLUMN_TEXT},
+    static const struct table_column columns[] = {
+        {"total_ns", "total", COLUMN_DURATION, SUMMED(syscall_caller, total_ns)},
+        {"calls", "calls", COLUMN_COUNT, SUMMED(syscall_caller, calls)},
+        {"syscall", "system call", COLUMN_TEXT, NAMED(syscall_caller, name)},
+        {"method", "method", COLUMN_TEXT, OWN_CELL(0)},
+        {"caller", NULL, COLUMN_TEXT, NAMED(syscall_caller, caller), .helper = true},
     };
-    const struct view *view = syscalls->view;
-    struct report *report = view->report;
-    struct row_table *callers = &report->kernel.callers.rows;
-    uint64_t shown = 0, rest_ns = 0, rest_calls = 0;
-    row_table_sort(callers, compare_callers, report->pool);
-    struct table *table = document_table(view->document, "syscalls_by_method",
-                                         text_of("System calls by method"), COLUMNS(columns));
-    for (uint32_t i = 0; i < callers->count; i++) {
-        const struct syscall_caller *caller = row_table_at(callers, i);
-        if (!syscall_method_wanted(&report->method_glob, report->pool, caller->caller)) continue;
-        if (shown++ >= view->top) {
-            rest_ns += caller->total_ns;
-            rest_calls += caller->calls;
-            continue;
-        }
-        struct cell *cells = table_row(table);
-        cells[0] = cell_number(caller->total_ns);
-        cells[1] = cell_number(caller->calls);
-        cells[2] = cell_text(view_name(view, caller->name));
-        cells[3] = cell_text(method_text(view, caller->caller));
-    }
-    table->data = shown == 0 || !syscalls->all;
-    if (shown <= view->top) return;
-    table->more_rows = shown - view->top;
-    struct cell *cells = table_row(table);
-    cells[0] = cell_number(rest_ns);
-    cells[1] = cell_number(rest_calls);
+    view_table(&(struct table_def){.view = syscalls->view, .id = "syscalls_by_method",
+                                   .title = text_of("System calls by method"),
+                                   .rows = &syscalls->view->report->kernel.callers.rows, COLUMNS_OF(columns),
+                                   .sort = {"total_ns", "calls", "caller", "syscall"}, .counts = caller_counts,
+                                   .cell = caller_cell,
+                                   .data = !syscalls->all});
 }
 
 /* --- by thread -------------------------------------------------------------------------------------- */
@@ -237,96 +181,50 @@ compare_threads(const void *left, const void *right, void *context)
     return order != 0 ? order : (a->thread > b->thread) - (a->thread < b->thread);
 }
 
+static struct cell
+whole_cell(const struct table_def *def, unsigned own, const void *row)
+{
+    const struct syscall_sum *sum = row;
+    return cell_number(report_thread_ns(def->view->report, sum->thread, sum->totals.total_ns));
+}
+
 static void
 add_threads(const struct syscalls_view *syscalls)
 {
-    static const struct column columns[] = {
-        {"total_ns", "total", COLUMN_DURATION}, {"share", "share", COLUMN_SHARE},
-        {"thread_ns", "of", COLUMN_DURATION},   {"calls", "calls", COLUMN_COUNT},
-        {"errors", "errors", COLUMN_COUNT},     {"max_ns", "max", COLUMN_DURATION},
-        {"pid", NULL, COLUMN_NUMBER},           {"tid", "tid", COLUMN_NUMBER},
-        {"thread", "thread", COLUMN_TEXT},
+    static const struct table_column columns[] = {
+        {"total_ns", "total", COLUMN_DURATION, SUMMED(syscall_sum, totals.total_ns)},
+        {"share", "share", COLUMN_SHARE, SHARE_IN_ROW("total_ns", "thread_ns")},
+        {"thread_ns", "of", COLUMN_DURATION, OWN_CELL(0)},
+        {"calls", "calls", COLUMN_COUNT, SUMMED(syscall_sum, totals.calls)},
+        {"errors", "errors", COLUMN_COUNT, SUMMED(syscall_sum, totals.errors)},
+        {"max_ns", "max", COLUMN_DURATION, MEMBER(syscall_sum, totals.max_ns)},
+        THREAD_COLUMNS(syscall_sum, thread),
     };
-    const struct view *view = syscalls->view;
-    struct report *report = view->report;
-    struct row_table threads = group_threads(report);
-    struct syscall_totals rest = {0};
-    row_table_sort(&threads, compare_threads, NULL);
-    struct table *table = document_table(view->document, "syscalls_by_thread",
-                                         text_of("System calls by thread (share: of its time)"), COLUMNS(columns));
-    table->data = threads.count == 0 || !syscalls->all;
-    for (uint32_t i = 0; i < threads.count; i++) {
-        const struct syscall_sum *sum = row_table_at(&threads, i);
-        const struct report_thread *thread = report_thread(report, sum->thread);
-        if (i >= view->top) {
-            syscall_totals_add(&rest, &sum->totals);
-            continue;
-        }
-        uint64_t ns = report_thread_ns(report, sum->thread, sum->totals.total_ns);
-        struct cell *cells = table_row(table);
-        cells[0] = cell_number(sum->totals.total_ns);
-        cells[1] = cell_share(sum->totals.total_ns, ns);
-        cells[2] = cell_number(ns);
-        cells[3] = cell_number(sum->totals.calls);
-        cells[4] = cell_number(sum->totals.errors);
-        cells[5] = cell_number(sum->totals.max_ns);
-        cells[6] = cell_number(report_process(report, thread->process)->pid);
-        cells[7] = cell_number(thread->tid);
-        cells[8] = cell_text(view_name(view, thread->name));
-    }
-    if (threads.count > view->top) {
-        table->more_rows = threads.count - view->top;
-        struct cell *cells = table_row(table);
-        cells[0] = cell_number(rest.total_ns);
-        cells[3] = cell_number(rest.calls);
-        cells[4] = cell_number(rest.errors);
-    }
+    struct row_table threads = group_threads(syscalls->view->report);
+    view_table(&(struct table_def){.view = syscalls->view, .id = "syscalls_by_thread",
+                                   .title = text_of("System calls by thread (share: of its time)"), .rows = &threads,
+                                   COLUMNS_OF(columns), .compare = compare_threads, .cell = whole_cell,
+                                   .data = !syscalls->all});
     row_table_free(&threads);
 }
 
 /* --- errors ------------------------------------------------------------------------------------------ */
 
-static int
-compare_errors(const void *left, const void *right, void *context)
-{
-    const struct syscall_error *a = left, *b = right;
-    const struct pool *pool = context;
-    if (a->count != b->count) return a->count > b->count ? -1 : 1;
-    int order = pool_compare(pool, a->name, b->name);
-    return order != 0 ? order : pool_compare(pool, a->error, b->error);
-}
-
 static void
 add_errors(const struct syscalls_view *syscalls)
 {
-    static const struct column columns[] = {
-        {"count", "count", COLUMN_COUNT},
-        {"errno", "errno", COLUMN_TEXT},
-        {"syscall", "system call", COLUMN_TEXT},
+    static const struct table_column columns[] = {
+        {"count", "count", COLUMN_COUNT, SUMMED(syscall_error, count)},
+        {"errno", "errno", COLUMN_TEXT, NAMED(syscall_error, error)},
+        {"syscall", "system call", COLUMN_TEXT, NAMED(syscall_error, name)},
     };
     const struct view *view = syscalls->view;
-    struct row_table *errors = &view->report->kernel.syscalls.errors;
-    uint64_t rest = 0;
     char count[NUMBER_TEXT];
-    row_table_sort(errors, compare_errors, view->report->pool);
     struct fxt_string title =
         document_text(view->document, "Errors of system calls: %s", with_commas(count, syscalls->sum.errors));
-    struct table *table = document_table(view->document, "syscall_errors", title, COLUMNS(columns));
-    table->data = errors->count == 0 || !syscalls->all;
-    for (uint32_t i = 0; i < errors->count; i++) {
-        const struct syscall_error *error = row_table_at(errors, i);
-        if (i >= view->top) {
-            rest += error->count;
-            continue;
-        }
-        struct cell *cells = table_row(table);
-        cells[0] = cell_number(error->count);
-        cells[1] = cell_text(view_name(view, error->error));
-        cells[2] = cell_text(view_name(view, error->name));
-    }
-    if (errors->count <= view->top) return;
-    table->more_rows = errors->count - view->top;
-    table_row(table)[0] = cell_number(rest);
+    view_table(&(struct table_def){.view = view, .id = "syscall_errors", .title = title,
+                                   .rows = &view->report->kernel.syscalls.errors, COLUMNS_OF(columns),
+                                   .sort = {"count", "syscall", "errno"}, .data = !syscalls->all});
 }
 
 /* --- all ---------------------------------------------------------------------------------------------- */

@@ -10,125 +10,7 @@
 #include "render/report_tables.h"
 #include "render/report_view.h"
 
-struct fxt_string
-view_name(const struct view *view, uint32_t id)
-{
-    return id == STRING_NONE ? text_of("(unknown)") : pool_string(view->report->pool, id);
-}
-
-/* "--since, --thread": the options that choose, of this report. */
-static struct fxt_string
-chosen_by(const struct view *view)
-{
-    const struct report_filter *filter = &view->report->filter;
-    const char *globs[] = {filter->reason, filter->method, filter->thread};
-    static const char *const names[] = {"--reason", "--method", "--thread", "--since", "--until"};
-    const bool given[] = {globs[0] != NULL, globs[1] != NULL, globs[2] != NULL, filter->since_ns != INT64_MIN,
-                          filter->until_ns != INT64_MAX};
-    struct fxt_string text = text_of("");
-    for (unsigned i = 0; i < sizeof given / sizeof *given; i++) {
-        if (given[i]) text = document_text(view->document, "%s%s%s", text.ptr, text.len > 0 ? ", " : "", names[i]);
-    }
-    return text;
-}
-
-struct fxt_string
-view_nothing(const struct view *view, enum report_stream stream)
-{
-    static const char *const names[REPORT_STREAMS] = {"calls", "syscalls", "sched", "samples"};
-    if (!view->report->recorded[stream])
-        return document_text(view->document, "none: --vm-trace=%s records them", names[stream]);
-    const struct report_filter *filter = &view->report->filter;
-    const char *why = "";
-    if (filter->reason != NULL) why = ": only exits and fallbacks have a reason";
-    else if (filter->method != NULL && (stream == REPORT_CPUS || stream == REPORT_SAMPLES))
-        why = ": it chooses among exits, fallbacks, calls and allocations";
-    return document_text(view->document, "none pass %s%s", chosen_by(view).ptr, why);
-}
-
-bool
-view_unseen_shown(uint64_t unseen_ns, uint64_t whole_ns)
-{
-    return unseen_ns > 0 && unseen_ns >= whole_ns / 200;
-}
-
-struct fxt_string
-view_title(const struct view *view, struct fxt_string title, uint64_t uncounted, const char *what)
-{
-    char number[NUMBER_TEXT];
-    if (uncounted == 0) return title;
-    return document_text(view->document, "%s (%s more: too many %s)", title.ptr, with_commas(number, uncounted), what);
-}
-
 /* --- exits ------------------------------------------------------------------------------------ */
-
-static int
-compare_exits(const void *left, const void *right, void *context)
-{
-    const struct exit_row *a = left, *b = right;
-    const struct pool *pool = context;
-    if (a->lost_ns != b->lost_ns) return a->lost_ns > b->lost_ns ? -1 : 1;
-    if (a->count != b->count) return a->count > b->count ? -1 : 1;
-    const uint32_t a_key[] = {a->reason, a->location, a->insn, a->category, a->callee};
-    const uint32_t b_key[] = {b->reason, b->location, b->insn, b->category, b->callee};
-    for (unsigned i = 0; i < sizeof a_key / sizeof a_key[0]; i++) {
-        int order = fxt_string_compare(pool_string(pool, a_key[i]), pool_string(pool, b_key[i]));
-        if (order != 0) return order;
-    }
-    return (a->version > b->version) - (a->version < b->version);
-}
-
-/* "opt_plus" of "opt_plus@12". */
-static uint32_t
-opcode(struct pool *pool, uint32_t insn)
-{
-    int64_t index;
-    struct fxt_string name = insn_without_index(pool_string(pool, insn), &index);
-    return index == NO_INSN_INDEX ? insn : pool_intern(pool, name.ptr, name.len);
-}
-
-struct row_table
-view_exits(const struct view *view, bool fallbacks, unsigned by, struct exit_row *sum_out)
-{
-    struct row_table rows;
-    const struct exit_table *exits = &view->report->exits;
-    row_table_init(&rows, sizeof(struct exit_row), EXIT_ROW_KEYS, EXIT_ROWS_MAX);
-    if (sum_out) *sum_out = (struct exit_row){0};
-    for (uint32_t i = 0; i < exits->rows.count; i++) {
-        const struct exit_row *exit_row = row_table_at(&exits->rows, i);
-        if ((exit_row->category == STRING_FALLBACK) != fallbacks || exit_row->count + exit_row->records == 0) continue;
-        if (by & BY_VERSION && !view_versioned(view, exit_row)) continue;
-        if (by & INDEXED_ONLY && opcode(view->report->pool, exit_row->insn) == exit_row->insn) continue;
-        const uint32_t key[EXIT_ROW_KEYS] = {
-            0,
-            by & BY_CATEGORY ? exit_row->category : 0,
-            by & BY_REASON ? exit_row->reason : 0,
-            by & BY_LOCATION ? exit_row->location
-            : by & BY_METHOD ? label_without_line(view->report->pool, exit_row->location)
-                             : 0,
-            by & BY_INSN ? exit_row->insn : by & BY_OPCODE ? opcode(view->report->pool, exit_row->insn) : 0,
-            by & BY_VERSION ? exit_row->version : 0,
-            0,
-            by & BY_CALLEE ? exit_row->callee : 0,
-        };
-        struct exit_row *row = row_table_get(&rows, key);
-        exit_row_merge(row, exit_row);
-        durations_merge(&row->lost, &exit_row->lost);
-        if (sum_out) exit_row_merge(sum_out, exit_row);
-    }
-    row_table_sort(&rows, compare_exits, view->report->pool);
-    return rows;
-}
-
-const float *
-view_rate(const struct view *view, const struct exit_row *exit_row)
-{
-    const struct report *report = view->report;
-    if (exit_row->records == 0) return NULL;
-    float *rate = document_rate(view->document);
-    exit_row_rate(&report->exits, exit_row, report->first_ns, report->last_ns, DOCUMENT_PARTS, rate);
-    return rate;
-}
 
 /* "Exits by reason: 24,017", how exact that is, and the time that they lost. */
 static struct fxt_string
@@ -166,57 +48,41 @@ enum exit_cell {
     EXIT_CELLS
 };
 
-static const struct column exit_columns[EXIT_CELLS] = {
-    [CELL_LOST] = {"lost_ns", "lost", COLUMN_DURATION},
-    [CELL_LOST_SHARE] = {"lost_share", "of lost", COLUMN_SHARE},
-    [CELL_OF_TIME] = {"time_share", "%", COLUMN_SHARE},
-    [CELL_MEDIAN] = {"median_ns", "median", COLUMN_DURATION},
-    [CELL_P95] = {"p95_ns", "95 %", COLUMN_DURATION},
-    [CELL_LONGEST] = {"longest_ns", "longest", COLUMN_DURATION},
-    [CELL_COUNT] = {"count", "count", COLUMN_COUNT},
-    [CELL_SHARE] = {"share", "share", COLUMN_SHARE},
-    [CELL_RECORDED] = {"recorded", "recorded", COLUMN_COUNT},
-    [CELL_FIRST] = {"first_ns", "first", COLUMN_TIME},
-    [CELL_LAST] = {"last_ns", "last", COLUMN_TIME},
-    [CELL_RATE] = {"rate", "over time", COLUMN_RATE},
-    [CELL_KIND] = {"kind", "kind", COLUMN_TEXT},
-    [CELL_REASON] = {"reason", "reason", COLUMN_TEXT},
-    [CELL_INSN] = {"instruction", "instruction", COLUMN_TEXT},
-    [CELL_CALLEE] = {"callee", "callee", COLUMN_TEXT},
-    [CELL_METHOD] = {"method", "method", COLUMN_TEXT},
+/* What people need to see of these columns. Where there are lost times, they need the space of others. */
+enum { TIMED = 1, UNTIMED = 2, SAMPLED = 4, OF_TIME = 8, NOT_OF_TIME = 16, INDEXED = 32, KINDS = 64 };
+
+static const struct table_column exit_columns[EXIT_CELLS] = {
+    [CELL_LOST] = {"lost_ns", "lost", COLUMN_DURATION, SUMMED(exit_row, lost_ns), .only_if = TIMED},
+    [CELL_LOST_SHARE] = {"lost_share", "of lost", COLUMN_SHARE, SHARE_OF("lost_ns"), .only_if = TIMED,
+                         .people_if = NOT_OF_TIME},
+    [CELL_OF_TIME] = {"time_share", "%", COLUMN_SHARE, SHARE_OF_WHOLE("lost_ns"), .only_if = TIMED,
+                      .people_if = OF_TIME},
+    [CELL_MEDIAN] = {"median_ns", "median", COLUMN_DURATION, OWN_CELL(CELL_MEDIAN)},
+    [CELL_P95] = {"p95_ns", "95 %", COLUMN_DURATION, OWN_CELL(CELL_P95)},
+    [CELL_LONGEST] = {"longest_ns", "longest", COLUMN_DURATION, MEMBER(exit_row, lost_max_ns), .blank_zero = true},
+    [CELL_COUNT] = {"count", "count", COLUMN_COUNT, SUMMED(exit_row, count)},
+    [CELL_SHARE] = {"share", "share", COLUMN_SHARE, SHARE_OF("count"), .people_if = UNTIMED},
+    [CELL_RECORDED] = {"recorded", "recorded", COLUMN_COUNT, SUMMED(exit_row, records), .people_if = UNTIMED | SAMPLED},
+    [CELL_FIRST] = {"first_ns", "first", COLUMN_TIME, OWN_CELL(CELL_FIRST), .people_if = UNTIMED},
+    [CELL_LAST] = {"last_ns", "last", COLUMN_TIME, OWN_CELL(CELL_LAST)},
+    [CELL_RATE] = {"rate", "over time", COLUMN_RATE, OWN_CELL(CELL_RATE)},
+    [CELL_KIND] = {"kind", "kind", COLUMN_TEXT, NAMED(exit_row, category), .people_if = KINDS},
+    [CELL_REASON] = {"reason", "reason", COLUMN_TEXT, NAMED(exit_row, reason)},
+    [CELL_INSN] = {"instruction", "instruction", COLUMN_TEXT, NAMED(exit_row, insn), .people_if = INDEXED},
+    [CELL_CALLEE] = {"callee", "callee", COLUMN_TEXT, NAMED_IF_ANY(exit_row, callee), .unless_empty = true},
+    [CELL_METHOD] = {"method", "method", COLUMN_TEXT, NAMED(exit_row, location)},
 };
 
 static struct cell
-exit_cell(const struct view *view, enum exit_cell cell, const struct exit_row *exit_row, const struct exit_row *sum)
+exit_cell(const struct table_def *def, unsigned own, const void *row)
 {
-    const struct report *report = view->report;
-    switch (cell) {
-      case CELL_LOST: return cell_number(exit_row->lost_ns);
-      case CELL_LOST_SHARE: return cell_share(exit_row->lost_ns, sum->lost_ns);
-      case CELL_OF_TIME: return cell_share(exit_row->lost_ns, view_running_ns(view));
-      case CELL_MEDIAN:
-        if (exit_row->lost.count > 0) return cell_number(durations_quantile(&exit_row->lost, 0.5));
-        break;
-      case CELL_P95:
-        if (exit_row->lost.count > 0) return cell_number(durations_quantile(&exit_row->lost, 0.95));
-        break;
-      case CELL_LONGEST: if (exit_row->lost_max_ns > 0) return cell_number(exit_row->lost_max_ns); break;
-      case CELL_COUNT: return cell_number(exit_row->count);
-      case CELL_SHARE: return cell_share(exit_row->count, sum->count);
-      case CELL_RECORDED: return cell_number(exit_row->records);
-      case CELL_RATE: return cell_rate(view_rate(view, exit_row));
-      case CELL_KIND: return cell_text(view_name(view, exit_row->category));
-      case CELL_REASON: return cell_text(view_name(view, exit_row->reason));
-      case CELL_INSN: return cell_text(view_name(view, exit_row->insn));
-      case CELL_CALLEE:
-        if (exit_row->callee != STRING_NONE) return cell_text(view_name(view, exit_row->callee));
-        break;
-      case CELL_METHOD: return cell_text(view_name(view, exit_row->location));
-      case CELL_FIRST: if (exit_row->records > 0) return cell_time(exit_row->first_ns - report->start_ns); break;
-      case CELL_LAST: if (exit_row->records > 0) return cell_time(exit_row->last_ns - report->start_ns); break;
-      case EXIT_CELLS: break;
-    }
-    return (struct cell){0};
+    const struct exit_row *exit_row = row;
+    if (own == CELL_RATE) return cell_rate(view_rate(def->view, exit_row));
+    if (own == CELL_MEDIAN || own == CELL_P95)
+        return exit_row->lost.count > 0 ? cell_number(durations_quantile(&exit_row->lost, own == CELL_P95 ? 0.95 : 0.5))
+                                        : (struct cell){0};
+    if (exit_row->records == 0) return (struct cell){0};
+    return cell_time((own == CELL_FIRST ? exit_row->first_ns : exit_row->last_ns) - def->view->report->start_ns);
 }
 
 /* A table of exits grouped by some of their keys, and its columns. */
@@ -251,35 +117,15 @@ static const struct grouping groupings[] = {
 };
 enum { GROUPINGS = sizeof groupings / sizeof groupings[0], BY_PLACE = 0, SHARED_LINES = 5, FIRST_OF_FALLBACKS = 6 };
 
-/* The cells for this trace: without lost times the table has none of them. Where there are any,
- * people need the space of other columns. */
-static unsigned
-choose_cells(const struct view *view, const struct grouping *grouping, const struct row_table *rows,
-             const struct exit_row *sum, enum exit_cell *cells, struct column *columns)
+/* Whether an instruction has an index: traces of older modules have none. */
+static bool
+any_indexed(const struct view *view, const struct row_table *rows)
 {
-    bool timed = report_timed(view->report), by_place = grouping == &groupings[BY_PLACE];
-    bool callees = false, indexed = false; /* traces of older modules have none */
-    unsigned count = 0;
     for (uint32_t row = 0; row < rows->count; row++) {
         const struct exit_row *exit_row = row_table_at(rows, row);
-        callees |= exit_row->callee != STRING_NONE;
-        indexed |= opcode(view->report->pool, exit_row->insn) != exit_row->insn;
+        if (view_opcode(view->report->pool, exit_row->insn) != exit_row->insn) return true;
     }
-    for (unsigned i = 0; i < grouping->cell_count; i++) {
-        enum exit_cell cell = grouping->cells[i];
-        if (!timed && cell <= CELL_OF_TIME) continue;
-        cells[count] = cell;
-        columns[count] = exit_columns[cell];
-        bool of_counts = cell == CELL_SHARE || cell == CELL_RECORDED || cell == CELL_FIRST;
-        bool hidden = (cell == CELL_RECORDED && sum->records == sum->count) || (cell == CELL_CALLEE && !callees) ||
-                      (timed && !grouping->fallbacks && of_counts) ||
-                      (by_place && (cell == CELL_KIND || (cell == CELL_INSN && !indexed))) ||
-                      (cell == CELL_LOST_SHARE && by_place && view_running_ns(view) > 0) ||
-                      (cell == CELL_OF_TIME && view_running_ns(view) == 0);
-        if (hidden) columns[count].title = NULL;
-        count++;
-    }
-    return count;
+    return false;
 }
 
 static void
@@ -287,38 +133,43 @@ add_grouping(const struct view *view, const struct grouping *grouping)
 {
     struct exit_row sum;
     struct row_table rows = view_exits(view, grouping->fallbacks, grouping->by, &sum);
-    enum exit_cell chosen[EXIT_CELLS];
-    struct column columns[EXIT_CELLS];
-    unsigned count = choose_cells(view, grouping, &rows, &sum, chosen, columns);
-    bool of_time = grouping == &groupings[BY_PLACE] && view_running_ns(view) > 0;
+    struct table_column columns[EXIT_CELLS];
+    for (unsigned i = 0; i < grouping->cell_count; i++) columns[i] = exit_columns[grouping->cells[i]];
+    bool timed = report_timed(view->report), by_place = grouping == &groupings[BY_PLACE];
+    const uint64_t running_ns = view_running_ns(view);
+    bool of_time = by_place && running_ns > 0;
     const char *title = of_time ? "Exits by lost time (%: of the time in which threads ran)" : grouping->title;
-    struct table *table =
-        document_table(view->document, grouping->id, counted_title(view, title, &sum), columns, count);
-    table->data = rows.count == 0;
+    struct table *table = view_table(&(struct table_def){
+        .view = view, .id = grouping->id, .title = counted_title(view, title, &sum), .rows = &rows, .columns = columns,
+        .column_count = grouping->cell_count, .cell = exit_cell, .whole = running_ns,
+        .given = (timed ? TIMED : 0) | (timed && !grouping->fallbacks ? 0 : UNTIMED) |
+                 (sum.records != sum.count ? SAMPLED : 0) | (of_time ? OF_TIME : NOT_OF_TIME) | (by_place ? 0 : KINDS) |
+                 (!by_place || any_indexed(view, &rows) ? INDEXED : 0)});
     table->minor = "kind";
-    for (uint32_t row = 0; row < rows.count && row < view->top; row++) {
-        struct cell *cells = table_row(table);
-        for (unsigned i = 0; i < count; i++) cells[i] = exit_cell(view, chosen[i], row_table_at(&rows, row), &sum);
-    }
-    if (rows.count > view->top) {
-        struct exit_row rest = {0};
-        for (uint32_t row = (uint32_t)view->top; row < rows.count; row++)
-            exit_row_merge(&rest, row_table_at(&rows, row));
-        table->more_rows = rows.count - view->top;
-        struct cell *cells = table_row(table);
-        for (unsigned i = 0; i < count && chosen[i] <= CELL_RECORDED; i++)
-            cells[i] = exit_cell(view, chosen[i], &rest, &sum);
-    }
     exit_rows_free(&rows);
+}
+
+struct outcome {
+    unsigned number; /* 0: unknown */
+    uint64_t count;
+};
+
+static struct cell
+outcome_cell(const struct table_def *def, unsigned own, const void *row)
+{
+    unsigned number = ((const struct outcome *)row)->number;
+    if (number == OUTCOME_UNRECORDED) return cell_text(text_of(REPORT_UNRECORDED));
+    return cell_text(view_name(def->view, number == 0 ? STRING_NONE : STRING_PROFILING + number - 1));
 }
 
 static void
 add_outcomes(const struct view *view)
 {
-    static const struct column columns[] = {
-        {"count", "count", COLUMN_COUNT},
-        {"share", "share", COLUMN_SHARE},
-        {"outcome", "outcome", COLUMN_TEXT},
+    static const struct table_column columns[] = {
+        {"count", "count", COLUMN_COUNT, MEMBER(outcome, count)},
+        {"share", "share", COLUMN_SHARE, SHARE_OF_WHOLE("count")},
+        {"outcome", "outcome", COLUMN_TEXT, OWN_CELL(0)},
+        {"number", NULL, COLUMN_NUMBER, MEMBER(outcome, number), .helper = true},
     };
     struct exit_row sum = {0};
     struct row_table rows = view_exits(view, false, BY_CATEGORY, NULL);
@@ -327,127 +178,95 @@ add_outcomes(const struct view *view)
         if (exit_row->category == STRING_RECOMPILE_EXIT) sum = *exit_row;
     }
     exit_rows_free(&rows);
-    struct table *table = document_table(view->document, "outcomes",
-                                         counted_title(view, "Recompile exits by outcome", &sum), COLUMNS(columns));
-    table->data = sum.count == 0;
-    bool shown[EXIT_OUTCOMES] = {false};
-    for (;;) {
-        unsigned most = EXIT_OUTCOMES;
-        for (unsigned i = 0; i < EXIT_OUTCOMES; i++) {
-            if (!shown[i] && sum.outcomes[i] > 0 && (most == EXIT_OUTCOMES || sum.outcomes[i] > sum.outcomes[most]))
-                most = i;
-        }
-        if (most == EXIT_OUTCOMES) break;
-        shown[most] = true;
-        struct cell *cells = table_row(table);
-        cells[0] = cell_number(sum.outcomes[most]);
-        cells[1] = cell_share(sum.outcomes[most], sum.count);
-        cells[2] = cell_text(most == OUTCOME_UNRECORDED
-                                 ? text_of(REPORT_UNRECORDED)
-                                 : view_name(view, most == 0 ? STRING_NONE : STRING_PROFILING + most - 1));
+    struct outcome outcomes[EXIT_OUTCOMES];
+    uint32_t count = 0;
+    for (unsigned i = 0; i < EXIT_OUTCOMES; i++) {
+        if (sum.outcomes[i] > 0) outcomes[count++] = (struct outcome){i, sum.outcomes[i]};
     }
+    struct row_table listed = ROWS_OF(outcomes, count);
+    const struct view whole = {view->report, view->document, EXIT_OUTCOMES};
+    view_table(&(struct table_def){.view = &whole, .id = "outcomes", .rows = &listed, COLUMNS_OF(columns),
+                                   .title = counted_title(view, "Recompile exits by outcome", &sum),
+                                   .sort = {"count", "number"}, .cell = outcome_cell, .whole = sum.count});
 }
 
 /* --- threads and processes ------------------------------------------------------------------------- */
 
-static int
-compare_threads(const void *left, const void *right, void *context)
+static bool
+thread_shown(const struct table_def *def, const void *row)
 {
-    const struct report_thread *a = left, *b = right;
-    (void)context;
-    if (a->exits != b->exits) return a->exits > b->exits ? -1 : 1;
-    if (a->events != b->events) return a->events > b->events ? -1 : 1;
-    if (a->process != b->process) return a->process < b->process ? -1 : 1;
-    if (a->tid != b->tid) return a->tid < b->tid ? -1 : 1;
-    return (a->runs > b->runs) - (a->runs < b->runs);
+    const struct report_thread *thread = row;
+    return thread->events + thread->exits + thread->fallbacks > 0;
 }
 
-static bool
-thread_shown(const struct report_thread *thread)
+static struct cell
+tid_cell(const struct table_def *def, unsigned own, const void *row)
 {
-    return thread->events + thread->exits + thread->fallbacks > 0;
+    const struct report_thread *thread = row;
+    return thread->runs == STRING_NONE ? cell_number(thread->tid) : (struct cell){0};
 }
 
 static void
 add_threads(const struct view *view)
 {
-    static const struct column columns[] = {
-        {"count", "exits", COLUMN_COUNT},   {"share", "share", COLUMN_SHARE}, {"fallbacks", "fallbacks", COLUMN_COUNT},
-        {"events", "events", COLUMN_COUNT}, {"pid", "pid", COLUMN_NUMBER},    {"tid", "tid", COLUMN_NUMBER},
-        {"thread", "thread", COLUMN_TEXT},
+    static const struct table_column columns[] = {
+        {"count", "exits", COLUMN_COUNT, SUMMED(report_thread, exits)},
+        {"share", "share", COLUMN_SHARE, SHARE_OF("count")},
+        {"fallbacks", "fallbacks", COLUMN_COUNT, SUMMED(report_thread, fallbacks)},
+        {"events", "events", COLUMN_COUNT, SUMMED(report_thread, events)},
+        {"pid", "pid", COLUMN_NUMBER, PROCESS_PID(report_thread, process)},
+        {"tid", "tid", COLUMN_NUMBER, OWN_CELL(0)},
+        {"thread", "thread", COLUMN_TEXT, NAMED(report_thread, name)},
+        {"process", NULL, COLUMN_NUMBER, MEMBER(report_thread, process), .helper = true},
+        {"tid_or_0", NULL, COLUMN_NUMBER, MEMBER(report_thread, tid), .helper = true},
+        {"runs", NULL, COLUMN_NUMBER, MEMBER(report_thread, runs), .helper = true},
     };
-    struct report *report = view->report;
-    uint64_t exits = 0;
-    uint32_t seen = 0;
-    row_table_sort(&report->threads, compare_threads, NULL);
-    for (uint32_t i = 0; i < report->threads.count; i++) {
-        exits += report_thread(report, i)->exits;
-        seen += thread_shown(report_thread(report, i));
-    }
+    struct table_def def = {.view = view, .id = "threads", .rows = &view->report->threads, COLUMNS_OF(columns),
+                            .sort = {"count", "events", "process", "tid_or_0", "runs"}, .counts = thread_shown,
+                            .cell = tid_cell, .fewest = 2};
     char number[NUMBER_TEXT];
-    struct fxt_string title =
-        document_text(view->document, "Threads, including those of ractors: %s", with_commas(number, seen));
-    struct table *table = document_table(view->document, "threads", title, COLUMNS(columns));
-    table->data = seen < 2;
-    uint32_t shown = 0;
-    uint64_t rest[3] = {0};
-    for (uint32_t i = 0; i < report->threads.count; i++) {
-        const struct report_thread *thread = report_thread(report, i);
-        if (!thread_shown(thread)) continue;
-        if (shown == view->top) {
-            rest[0] += thread->exits, rest[1] += thread->fallbacks, rest[2] += thread->events;
-            continue;
-        }
-        shown++;
-        struct cell *cells = table_row(table);
-        cells[0] = cell_number(thread->exits);
-        cells[1] = cell_share(thread->exits, exits);
-        cells[2] = cell_number(thread->fallbacks);
-        cells[3] = cell_number(thread->events);
-        cells[4] = cell_number(report_process(report, thread->process)->pid);
-        if (thread->runs == STRING_NONE) cells[5] = cell_number(thread->tid);
-        cells[6] = cell_text(view_name(view, thread->name));
-    }
-    if (seen <= shown) return;
-    table->more_rows = seen - shown;
-    struct cell *cells = table_row(table);
-    cells[0] = cell_number(rest[0]);
-    cells[1] = cell_share(rest[0], exits);
-    cells[2] = cell_number(rest[1]);
-    cells[3] = cell_number(rest[2]);
+    def.title = document_text(view->document, "Threads, including those of ractors: %s",
+                              with_commas(number, view_table_rows(&def)));
+    view_table(&def);
 }
 
 /* For programs: the numbers in titles and in the head. */
+struct totals {
+    uint64_t exits, records, fallbacks, compilations, iseqs, without_code, code_bytes, unended;
+};
+
 static void
 add_totals(const struct view *view)
 {
-    static const struct column columns[] = {
-        {"exits", NULL, COLUMN_COUNT},          {"exits_recorded", NULL, COLUMN_COUNT},
-        {"fallbacks", NULL, COLUMN_COUNT},      {"compilations", NULL, COLUMN_COUNT},
-        {"compiled_iseqs", NULL, COLUMN_COUNT}, {"compiled_nothing", NULL, COLUMN_COUNT},
-        {"code_bytes", NULL, COLUMN_COUNT},     {"never_ended", NULL, COLUMN_COUNT},
+    static const struct table_column columns[] = {
+        {"exits", NULL, COLUMN_COUNT, MEMBER(totals, exits)},
+        {"exits_recorded", NULL, COLUMN_COUNT, MEMBER(totals, records)},
+        {"fallbacks", NULL, COLUMN_COUNT, MEMBER(totals, fallbacks)},
+        {"compilations", NULL, COLUMN_COUNT, MEMBER(totals, compilations)},
+        {"compiled_iseqs", NULL, COLUMN_COUNT, MEMBER(totals, iseqs)},
+        {"compiled_nothing", NULL, COLUMN_COUNT, MEMBER(totals, without_code)},
+        {"code_bytes", NULL, COLUMN_COUNT, MEMBER(totals, code_bytes)},
+        {"never_ended", NULL, COLUMN_COUNT, MEMBER(totals, unended)},
     };
-    struct report *report = view->report;
     struct exit_row exits, fallbacks;
     struct row_table rows = view_exits(view, false, 0, &exits);
     exit_rows_free(&rows);
     rows = view_exits(view, true, 0, &fallbacks);
     exit_rows_free(&rows);
-    const struct compilations *compilations = &report->compilations;
-    const uint64_t numbers[] = {exits.count,
-                                exits.records,
-                                fallbacks.count,
-                                compilations->whole.count,
-                                compilations->iseqs.count,
-                                compilations->without_code,
-                                compilations->code_bytes,
-                                report->unended};
-    struct table *table = document_table(view->document, "totals", text_of("Totals"), COLUMNS(columns));
-    table->data = true;
-    struct cell *cells = table_row(table);
-    for (unsigned i = 0; i < table->column_count; i++) cells[i] = cell_number(numbers[i]);
+    const struct compilations *compilations = &view->report->compilations;
+    const struct totals totals = {exits.count,
+                                  exits.records,
+                                  fallbacks.count,
+                                  compilations->whole.count,
+                                  compilations->iseqs.count,
+                                  compilations->without_code,
+                                  compilations->code_bytes,
+                                  view->report->unended};
+    rows = ROWS_OF(&totals, 1);
+    view_table(&(struct table_def){
+        .view = view, .id = "totals", .title = text_of("Totals"), .rows = &rows, COLUMNS_OF(columns), .data = true});
     if (exits.count > 0 || fallbacks.count > 0) return;
-    struct fxt_string filters = chosen_by(view);
+    struct fxt_string filters = view_chosen_by(view);
     document_line(view->document, "exits",
                   filters.len > 0 ? document_text(view->document, "none pass %s", filters.ptr) : text_of("none"));
 }

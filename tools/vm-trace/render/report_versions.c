@@ -50,33 +50,6 @@ version_list_text(const struct view *view, const struct version_list *list)
 
 /* --- exits that go on ---------------------------------------------------------------------------- */
 
-/* Reasons of ZJIT that do not depend on profiles: the program throws, or there is no code for
- * the instruction. */
-static bool
-same_in_all_versions(struct fxt_string reason)
-{
-    static const char *const reasons[] = {"Throw",         "ExceptionHandler", "Interrupt",
-                                          "StackOverflow", "SendWhileTracing", "DirectiveInduced",
-                                          "CompileError"};
-    static const char *const prefixes[] = {"Unhandled", "Unknown"};
-    size_t len = strcspn(reason.ptr, "(");
-    for (unsigned i = 0; i < sizeof reasons / sizeof reasons[0]; i++) {
-        if (strlen(reasons[i]) == len && memcmp(reason.ptr, reasons[i], len) == 0) return true;
-    }
-    for (unsigned i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++) {
-        if (strncmp(reason.ptr, prefixes[i], strlen(prefixes[i])) == 0) return true;
-    }
-    return false;
-}
-
-bool
-view_versioned(const struct view *view, const struct exit_row *exit_row)
-{
-    if (report_process(view->report, exit_row->process)->code.block_versions) return false;
-    return exit_row->category == STRING_RECOMPILE_EXIT ||
-           !same_in_all_versions(pool_string(view->report->pool, exit_row->reason));
-}
-
 /* An instruction of a method's line, and the exits of its compiled versions. */
 struct loop {
     struct exit_row sum;
@@ -96,14 +69,6 @@ compare_versions(const void *left, const void *right, void *context)
     if (a->version != b->version) return a->version < b->version ? -1 : 1;
     if (a->count != b->count) return a->count > b->count ? -1 : 1;
     return (a->reason > b->reason) - (a->reason < b->reason);
-}
-
-static int
-compare_loops(const void *left, const void *right)
-{
-    const struct loop *a = left, *b = right;
-    if (a->sum.count != b->sum.count) return a->sum.count > b->sum.count ? -1 : 1;
-    return (a->first_row > b->first_row) - (a->first_row < b->first_row);
 }
 
 static struct fxt_string
@@ -154,51 +119,45 @@ reasons_text(const struct view *view, const struct row_table *by_reason, const s
     return text;
 }
 
-static void
-add_loop_rows(const struct view *view, const struct row_table *by_version, const struct row_table *by_reason,
-              const struct loop *loops, uint32_t count, const struct exit_row *all)
+/* What the cells of loops are made of. */
+struct loop_tables {
+    struct row_table by_version, by_reason;
+};
+
+enum { RATE, VERSIONS, REASONS };
+
+static struct cell
+loop_cell(const struct table_def *def, unsigned own, const void *row)
 {
-    static const struct column columns[] = {
-        {"count", "count", COLUMN_COUNT},
-        {"share", "share", COLUMN_SHARE},
-        {"at_limit", "at the limit", COLUMN_COUNT},
-        {"rate", "over time", COLUMN_RATE},
-        {"versions", "in version", COLUMN_TEXT},
-        {"reasons", "reason", COLUMN_TEXT},
-        {"instruction", "instruction", COLUMN_TEXT},
-        {"method", "method", COLUMN_TEXT},
+    const struct loop_tables *tables = def->context;
+    if (own == RATE) return cell_rate(view_rate(def->view, &((const struct loop *)row)->sum));
+    return cell_text(own == VERSIONS ? versions_text(def->view, &tables->by_version, row)
+                                     : reasons_text(def->view, &tables->by_reason, row));
+}
+
+static void
+add_loop_rows(const struct view *view, const struct loop_tables *tables, struct loop *loops, uint32_t count,
+              const struct exit_row *all)
+{
+    static const struct table_column columns[] = {
+        {"count", "count", COLUMN_COUNT, SUMMED(loop, sum.count)},
+        {"share", "share", COLUMN_SHARE, SHARE_OF_WHOLE("count")},
+        {"at_limit", "at the limit", COLUMN_COUNT, SUMMED(loop, sum.outcomes[LIMITED])},
+        {"rate", "over time", COLUMN_RATE, OWN_CELL(RATE)},
+        {"versions", "in version", COLUMN_TEXT, OWN_CELL(VERSIONS)},
+        {"reasons", "reason", COLUMN_TEXT, OWN_CELL(REASONS)},
+        {"instruction", "instruction", COLUMN_TEXT, NAMED(loop, sum.insn)},
+        {"method", "method", COLUMN_TEXT, NAMED(loop, sum.location)},
+        {"row", NULL, COLUMN_NUMBER, MEMBER(loop, first_row), .helper = true},
     };
-    uint64_t exits = 0;
-    for (uint32_t i = 0; i < count; i++) exits += loops[i].sum.count;
+    struct row_table rows = ROWS_OF(loops, count);
+    struct table_def def = {.view = view, .id = "recompile_loops", .rows = &rows, COLUMNS_OF(columns),
+                            .cell = loop_cell, .sort = {"count", "row"},
+                            .context = tables, .whole = all->count};
     char number[NUMBER_TEXT];
-    struct fxt_string title = document_text(view->document,
-                                            "Exits that go on after recompilation: %s at %" PRIu32 " place%s",
-                                            with_commas(number, exits), count, count == 1 ? "" : "s");
-    struct table *table = document_table(view->document, "recompile_loops", title, COLUMNS(columns));
-    table->data = count == 0;
-    for (uint32_t i = 0; i < count && i < view->top; i++) {
-        const struct exit_row *sum = &loops[i].sum;
-        struct cell *cells = table_row(table);
-        cells[0] = cell_number(sum->count);
-        cells[1] = cell_share(sum->count, all->count);
-        cells[2] = cell_number(sum->outcomes[LIMITED]);
-        cells[3] = cell_rate(view_rate(view, sum));
-        cells[4] = cell_text(versions_text(view, by_version, &loops[i]));
-        cells[5] = cell_text(reasons_text(view, by_reason, &loops[i]));
-        cells[6] = cell_text(view_name(view, sum->insn));
-        cells[7] = cell_text(view_name(view, sum->location));
-    }
-    if (count <= view->top) return;
-    table->more_rows = count - view->top;
-    uint64_t rest = 0, limited = 0;
-    for (uint32_t i = (uint32_t)view->top; i < count; i++) {
-        rest += loops[i].sum.count;
-        limited += loops[i].sum.outcomes[LIMITED];
-    }
-    struct cell *cells = table_row(table);
-    cells[0] = cell_number(rest);
-    cells[1] = cell_share(rest, all->count);
-    cells[2] = cell_number(limited);
+    def.title = document_text(view->document, "Exits that go on after recompilation: %s at %" PRIu32 " place%s",
+                              with_commas(number, view_table_sum(&def, "count")), count, count == 1 ? "" : "s");
+    view_table(&def);
 }
 
 /* Where recompilation did not help: a later version exits there, too, or no more versions may be
@@ -209,35 +168,35 @@ view_add_loops(const struct view *view)
     struct exit_row all;
     struct row_table whole = view_exits(view, false, 0, &all);
     exit_rows_free(&whole);
-    struct row_table by_version = view_exits(view, false, BY_LOCATION | BY_INSN | BY_VERSION, NULL);
-    row_table_sort(&by_version, compare_versions, NULL);
-    struct row_table by_reason = view_exits(view, false, BY_LOCATION | BY_INSN | BY_VERSION | BY_REASON, NULL);
-    row_table_sort(&by_reason, compare_versions, NULL);
+    struct loop_tables tables = {view_exits(view, false, BY_LOCATION | BY_INSN | BY_VERSION, NULL),
+                                 view_exits(view, false, BY_LOCATION | BY_INSN | BY_VERSION | BY_REASON, NULL)};
+    struct row_table *by_version = &tables.by_version, *by_reason = &tables.by_reason;
+    row_table_sort(by_version, compare_versions, NULL);
+    row_table_sort(by_reason, compare_versions, NULL);
     uint32_t reason_row = 0;
-    struct loop *loops = xcalloc(by_version.count ? by_version.count : 1, sizeof *loops);
+    struct loop *loops = xcalloc(by_version->count + 1, sizeof *loops);
     uint32_t count = 0;
-    for (uint32_t row = 0; row < by_version.count;) {
-        const struct exit_row *first = row_table_at(&by_version, row);
+    for (uint32_t row = 0; row < by_version->count;) {
+        const struct exit_row *first = row_table_at(by_version, row);
         struct loop *loop = &loops[count];
         *loop = (struct loop){
             .sum = {.location = first->location, .insn = first->insn}, .first_row = row, .first_reason = reason_row};
-        for (; reason_row < by_reason.count; reason_row++, loop->reasons++) {
-            const struct exit_row *exit_row = row_table_at(&by_reason, reason_row);
+        for (; reason_row < by_reason->count; reason_row++, loop->reasons++) {
+            const struct exit_row *exit_row = row_table_at(by_reason, reason_row);
             if (exit_row->location != first->location || exit_row->insn != first->insn) break;
         }
-        for (; row < by_version.count; row++) {
-            const struct exit_row *exit_row = row_table_at(&by_version, row);
+        for (; row < by_version->count; row++) {
+            const struct exit_row *exit_row = row_table_at(by_version, row);
             if (exit_row->location != first->location || exit_row->insn != first->insn) break;
             exit_row_merge(&loop->sum, exit_row);
             loop->versions++;
         }
         count += loop->sum.outcomes[LIMITED] > 0 || loop->versions > 1;
     }
-    qsort(loops, count, sizeof *loops, compare_loops);
-    add_loop_rows(view, &by_version, &by_reason, loops, count, &all);
+    add_loop_rows(view, &tables, loops, count, &all);
     free(loops);
-    exit_rows_free(&by_version);
-    exit_rows_free(&by_reason);
+    exit_rows_free(by_version);
+    exit_rows_free(by_reason);
 }
 
 /* --- ISEQs that were compiled anew ------------------------------------------------------------------ */
@@ -459,17 +418,36 @@ find_recompiled(const struct view *view, const struct row_table *by_version, str
     return count;
 }
 
+enum { WAIT, EXITS_BY_VERSION, SAVED, INVALIDATIONS };
+
+static struct cell
+recompiled_cell(const struct table_def *def, unsigned own, const void *row)
+{
+    const struct recompiled *sum = row;
+    switch (own) {
+      case WAIT: return sum->waits > 0 ? cell_number(sum->waited_ns / sum->waits) : (struct cell){0};
+      case EXITS_BY_VERSION: return cell_text(exits_text(def->view, def->context, sum));
+      case SAVED: return sum->compared ? cell_amount(sum->saved > 0 ? sum->saved : 0) : (struct cell){0};
+      default: return cell_text(invalidations_text(def->view, sum));
+    }
+}
+
 /* ISEQs that were compiled more than once, or still wait for recompilation. */
 void
 view_add_recompiled(const struct view *view)
 {
-    enum { VERSIONS, INVALIDATED, WAIT, LOST_BEFORE, LOST_AFTER, EXITS, SAVED = EXITS + 2 };
-    static const struct column columns[] = {
-        {"versions", "versions", COLUMN_COUNT},          {"invalidated", "invalidated", COLUMN_COUNT},
-        {"wait_ns", "to new code", COLUMN_DURATION},     {"lost_before_ns", "lost before", COLUMN_DURATION},
-        {"lost_after_ns", "after", COLUMN_DURATION},     {"exits", "exits", COLUMN_COUNT},
-        {"exits_by_version", "in version", COLUMN_TEXT}, {"saved", "saved (estimate)", COLUMN_AMOUNT},
-        {"reasons", "invalidated by", COLUMN_TEXT},      {"iseq", "compiled", COLUMN_TEXT},
+    enum { TIMED = 1, UNTIMED = 2, COMPARED = 4 }; /* with times, people need the space for names */
+    static const struct table_column columns[] = {
+        {"versions", "versions", COLUMN_COUNT, SUMMED(recompiled, versions)},
+        {"invalidated", "invalidated", COLUMN_COUNT, SUMMED(recompiled, invalidated), .people_if = UNTIMED},
+        {"wait_ns", "to new code", COLUMN_DURATION, OWN_CELL(WAIT), .people_if = UNTIMED},
+        {"lost_before_ns", "lost before", COLUMN_DURATION, SUMMED(recompiled, lost_before_ns), .only_if = TIMED},
+        {"lost_after_ns", "after", COLUMN_DURATION, SUMMED(recompiled, lost_after_ns), .only_if = TIMED},
+        {"exits", "exits", COLUMN_COUNT, SUMMED(recompiled, exits), .people_if = UNTIMED},
+        {"exits_by_version", "in version", COLUMN_TEXT, OWN_CELL(EXITS_BY_VERSION)},
+        {"saved", "saved (estimate)", COLUMN_AMOUNT, OWN_CELL(SAVED), .people_if = COMPARED},
+        {"reasons", "invalidated by", COLUMN_TEXT, OWN_CELL(INVALIDATIONS)},
+        {"iseq", "compiled", COLUMN_TEXT, NAMED(recompiled, iseq)},
     };
     struct report *report = view->report;
     struct row_table by_version = exits_by_version(report);
@@ -478,54 +456,14 @@ view_add_recompiled(const struct view *view)
     qsort(sums, count, sizeof *sums, compare_recompiled);
     bool compared = false, timed = report_timed(report);
     for (uint32_t i = 0; i < count && i < view->top; i++) compared |= sums[i].compared;
-    struct column shown[sizeof columns / sizeof columns[0]];
-    unsigned shown_count = 0;
-    for (unsigned i = 0; i < sizeof columns / sizeof columns[0]; i++) {
-        if ((i == LOST_BEFORE || i == LOST_AFTER) && !timed) continue;
-        shown[shown_count] = columns[i];
-        /* People need the space for names. */
-        bool hidden = timed && (i == INVALIDATED || i == WAIT || i == EXITS);
-        if (hidden || (i == SAVED && !compared)) shown[shown_count].title = NULL;
-        shown_count++;
-    }
-    const unsigned rest = timed ? EXITS : EXITS - 2; /* the cells from there on */
     struct fxt_string title = document_text(
         view->document, "Recompiled: %" PRIu32 " of %" PRIu32 " ISEQ%s%s%s", count, iseqs, iseqs == 1 ? "" : "s",
         compared ? "; saved: fewer exits than at the rate of the version before" : "",
         timed ? "; lost by exits before the last version, and after" : "");
-    struct table *table = document_table(view->document, "recompiled", title, shown, shown_count);
-    table->data = count == 0;
-    for (uint32_t i = 0; i < count && i < view->top; i++) {
-        const struct recompiled *sum = &sums[i];
-        struct cell *cells = table_row(table);
-        cells[VERSIONS] = cell_number(sum->versions);
-        cells[INVALIDATED] = cell_number(sum->invalidated);
-        if (sum->waits > 0) cells[WAIT] = cell_number(sum->waited_ns / sum->waits);
-        if (timed) cells[LOST_BEFORE] = cell_number(sum->lost_before_ns);
-        if (timed) cells[LOST_AFTER] = cell_number(sum->lost_after_ns);
-        cells[rest] = cell_number(sum->exits);
-        cells[rest + 1] = cell_text(exits_text(view, &by_version, sum));
-        if (sum->compared) cells[rest + 2] = cell_amount(sum->saved > 0 ? sum->saved : 0);
-        cells[rest + 3] = cell_text(invalidations_text(view, sum));
-        cells[rest + 4] = cell_text(view_name(view, sum->iseq));
-    }
-    if (count > view->top) {
-        table->more_rows = count - view->top;
-        struct recompiled more = {0};
-        for (uint32_t i = (uint32_t)view->top; i < count; i++) {
-            more.versions += sums[i].versions;
-            more.invalidated += sums[i].invalidated;
-            more.exits += sums[i].exits;
-            more.lost_before_ns += sums[i].lost_before_ns;
-            more.lost_after_ns += sums[i].lost_after_ns;
-        }
-        struct cell *cells = table_row(table);
-        cells[VERSIONS] = cell_number(more.versions);
-        cells[INVALIDATED] = cell_number(more.invalidated);
-        if (timed) cells[LOST_BEFORE] = cell_number(more.lost_before_ns);
-        if (timed) cells[LOST_AFTER] = cell_number(more.lost_after_ns);
-        cells[rest] = cell_number(more.exits);
-    }
+    struct row_table rows = ROWS_OF(sums, count);
+    view_table(&(struct table_def){.view = view, .id = "recompiled", .title = title, .rows = &rows, COLUMNS_OF(columns),
+                                   .cell = recompiled_cell, .context = &by_version,
+                                   .given = (timed ? TIMED : UNTIMED) | (compared ? COMPARED : 0)});
     free(sums);
     row_table_free(&by_version);
 }

@@ -1,14 +1,7 @@
 #ifndef REPORT_VIEW_H
 #define REPORT_VIEW_H
 /* report_view.h - shared by the files that make a report's tables. */
-#include "analysis/report_data.h"
-#include "render/document.h"
-
-struct view {
-    struct report *report;
-    struct document *document;
-    uint64_t top; /* rows of a table */
-};
+#include "render/view_table.h"
 
 /* Keys of exits, to group them by. BY_VERSION leaves out exits that are the same in every
  * version, see view_versioned. */
@@ -24,17 +17,17 @@ enum {
     INDEXED_ONLY = 256 /* leaves out exits whose instruction has none */
 };
 
-/* The text of a number of the pool; "(unknown)" for STRING_NONE. */
-struct fxt_string view_name(const struct view *view, uint32_t id);
-/* A title, and how many more have no row, because of too many of `what`; the document keeps it. */
-struct fxt_string view_title(const struct view *view, struct fxt_string title, uint64_t uncounted, const char *what);
 /* All exits, or all fallbacks, grouped by the keys in `by`, those that lost most time, or else the most
  * frequent ones, first. The caller frees the rows with exit_rows_free. sum_out: the sum of all, or
  * NULL. */
 struct row_table view_exits(const struct view *view, bool fallbacks, unsigned by, struct exit_row *sum_out);
+/* "opt_plus" of "opt_plus@12"; numbers of the pool. */
+uint32_t view_opcode(struct pool *pool, uint32_t insn);
 /* The rate of a row for a cell, kept by the document; NULL if the trace has no event of it. */
 const float *view_rate(const struct view *view, const struct exit_row *exit_row);
 
+/* "--since, --thread": the options that choose, of this report. */
+struct fxt_string view_chosen_by(const struct view *view);
 /* Why a selection of tables has nothing, which the command asked for: not recorded, or left out by options. */
 struct fxt_string view_nothing(const struct view *view, enum report_stream stream);
 
@@ -48,8 +41,8 @@ uint64_t view_running_ns(const struct view *view);
 bool view_versioned(const struct view *view, const struct exit_row *exit_row);
 
 /* In thread_pools.c: adds a table of threads, for people with one row for all threads of a process whose names differ
- * only in digits ("puma srv tp 001"), unless the report is to have each, or there are more than 2,000 threads. by: id of
- * the column that it is sorted by.
+ * only in digits ("puma srv tp 001"), unless the report is to have each, or there are more than 2,000 threads. by: id
+ * of the column that it is sorted by.
  * share_of: id of what the shares of a row are of; NULL: of the sum of all rows. `add` adds one table. */
 void view_thread_pools(const struct view *view, void (*add)(const struct view *view), const char *by,
                        const char *share_of);

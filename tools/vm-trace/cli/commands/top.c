@@ -93,14 +93,15 @@ refresh(const struct options *options)
 
 /* malloc'ed. `each`: rows of a table. */
 static char *
-render_tables(const char *name, unsigned each)
+render_tables(const char *name, unsigned each, unsigned causes, bool methods)
 {
     char seconds[64];
     snprintf(seconds, sizeof seconds, ": the last %.1f s", top.seconds);
     unsigned columns = display_columns(stdout), room = columns - (unsigned)strlen(seconds);
     char *fit = display_fit(name, room);
     struct document document = {.title = document_text(&document, "%s%s", fit, seconds)};
-    const struct report_live live = {.seconds = top.seconds, .rows = each, .by_count = by_count, .search = top.search};
+    const struct report_live live = {.seconds = top.seconds, .rows = each, .causes = causes, .methods = methods,
+                                     .by_count = by_count, .search = top.search};
     const struct fxt_parts *parts = reader_parts(top.report->reader);
     if (fxt_parts_stopped(parts)) document_partial(&document, parts); /* faults of traces being written are none */
     report_live(top.report, &document, &live);
@@ -133,13 +134,16 @@ render(int rows)
         return xformat("%s: %s%s%s\n", name, state, top.problem != NULL ? ": " : "",
                        top.problem != NULL ? top.problem : "");
     }
-    enum { LINES = 7, TABLES = 3, AROUND = 3 }; /* of a table: a blank line, its title, its columns */
-    int each = (rows - LINES) / TABLES - AROUND;
+    /* Of a table: a blank line, its title, its columns. Small screens have fewer tables; causes name methods, too. */
+    enum { LINES = 7, CAUSES = 3, AROUND = 3, CAUSES_LINES = 20, ALL_TABLES_LINES = 30 };
+    unsigned causes = rows >= CAUSES_LINES ? CAUSES : 0;
+    bool methods = causes == 0 || rows >= ALL_TABLES_LINES;
+    int each = (rows - LINES - (causes > 0 ? AROUND + CAUSES : 0)) / (methods ? 3 : 2) - AROUND;
     if (each < LEAST_ROWS) each = LEAST_ROWS;
-    char *text = render_tables(name, (unsigned)each);
+    char *text = render_tables(name, (unsigned)each, causes, methods);
     while (each > 1 && lines_of(text) >= rows) { /* in a narrow terminal the head has more lines */
         free(text);
-        text = render_tables(name, (unsigned)--each);
+        text = render_tables(name, (unsigned)--each, causes, methods);
     }
     return text;
 }
@@ -299,9 +303,10 @@ const struct command command_top = {
     .arguments = "PID | FOLDER | FILE",
     .needs = "a process id, a folder or a file",
     .help =
-        "Shows, again and again, what a program did in the last seconds: exits per second by reason\n"
-        "and place, and the time that they lost; what threads ran, waited for or were blocked in;\n"
-        "garbage collections, compilations; and the methods that ran, by samples.\n"
+        "Shows, again and again, what a program did in the last seconds: what to change first, as\n"
+        "in vm-trace report; exits per second by reason and place, and the time that they lost;\n"
+        "what threads ran, waited for or were blocked in; garbage collections, compilations; and,\n"
+        "with 30 lines or more, the methods that ran, by samples.\n"
         "\n"
         "PID is a traced program: one that writes a trace, or records into memory. One that does\n"
         "neither records into 16 MiB of memory meanwhile; for that, and for memory, it\n"

@@ -1,7 +1,7 @@
 // The calls of the trace: lanes of slices, search, one call in detail, sums. See call_slices.js for the data.
 "use strict";
 function calls_view({
-  data, S, search, $, el, number, percent, plural, time, time_column, round_step, show_tip, hide_tip, label_parts,
+  data, S, search, tabs, $, el, number, percent, plural, time, time_column, round_step, show_tip, hide_tip, label_parts,
   short_path, sources, page_window, breakable, label_threads,
 }) {
   const any = data.calls !== undefined;
@@ -66,6 +66,7 @@ function calls_view({
     state.selected = -1;
     search.set(name);
     step_found(1);
+    tabs.reveal($("calls"));
     $("calls").scrollIntoView();
   }
 

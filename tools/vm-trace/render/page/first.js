@@ -6,7 +6,7 @@
 //                findings: subject, what, place, cause, helps; least_ns, most_ns and gain_ns of whole_ns (gain_ns is
 //                missing where it is not known); or, if nothing has times, count: [exits, of all]
 "use strict";
-function first_view({ data, search, $, el, number, percent, plural, time }) {
+function first_view({ data, search, tabs, $, el, number, percent, plural, time, with_code }) {
   const { first } = data;
   // The section with the evidence, and what stands in if the trace has none.
   const SECTIONS = {
@@ -24,6 +24,7 @@ function first_view({ data, search, $, el, number, percent, plural, time }) {
   // Shows what the row is of, where the page has it.
   function show({ subject, place }) {
     const id = SECTIONS[subject].find((name) => !$(name).hidden);
+    if (id) tabs.reveal($(id));
     search.set(subject === "gc" || subject === "gvl" ? "" : place.replace(/ \(.*/, ""));
     if (id) $(id).scrollIntoView({ behavior: "smooth" });
   }
@@ -33,7 +34,7 @@ function first_view({ data, search, $, el, number, percent, plural, time }) {
       el("span", { text: finding.what }), el("span", { class: "mono", text: ` ${finding.place}` }));
     button.addEventListener("click", () => show(finding));
     const text = [finding.cause, finding.helps].filter(Boolean).join(". ");
-    return el("li", {}, button, el("p", { class: "muted", text }));
+    return el("li", {}, button, el("p", { class: "muted" }, ...with_code(text)));
   }
 
   const SHOWN_LEAST = 0.001; // of the time

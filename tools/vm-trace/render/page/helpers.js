@@ -95,8 +95,11 @@ function page_helpers() {
     }
   }
 
+  // Text with code between backticks.
+  const with_code = (text) => text.split("`").map((part, i) => (i % 2 === 0 ? part : el("code", { text: part })));
+
   return {
     $, el, breakable, svg, number, percent, plural, time, time_column, with_times, round_step, show_tip, hide_tip,
-    label_parts, short_path, label_threads,
+    label_parts, short_path, label_threads, with_code,
   };
 }

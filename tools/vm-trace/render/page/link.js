@@ -1,12 +1,13 @@
-// The page's address keeps the view, so that a link shows it again: the window of time, what is searched, and the order
-// of flame graphs.
+// The page's address keeps the view, so that a link shows it again: the tab, the window of time, what is searched, and
+// the order of flame graphs.
 "use strict";
-function link_view(page_window) {
+function link_view(page_window, tabs) {
   const search = document.getElementById("search");
   const modes = [...document.querySelectorAll(".flame-modes")];
 
   function write() {
     const parts = new URLSearchParams();
+    if (tabs.chosen()) parts.set("tab", tabs.chosen());
     if (!page_window.is_whole()) parts.set("window", page_window.get().map(Math.round).join("-"));
     if (search.value !== "") parts.set("search", search.value);
     for (const { id, dataset } of modes) {
@@ -24,6 +25,7 @@ function link_view(page_window) {
       search.value = parts.get("search");
       search.dispatchEvent(new Event("input"));
     }
+    if (parts.has("tab")) tabs.choose(parts.get("tab"));
     for (const group of modes) {
       const [mode, ...center] = (parts.get(group.id) || "").split(" ");
       if (mode !== "") group.dispatchEvent(new CustomEvent("choose", { detail: { mode, center: center.join(" ") } }));
@@ -32,6 +34,7 @@ function link_view(page_window) {
 
   read();
   page_window.follow("link", write);
+  tabs.follow(write);
   search.addEventListener("input", write);
   for (const group of modes) group.addEventListener("chosen", write);
 }

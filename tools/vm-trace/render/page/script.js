@@ -29,7 +29,7 @@
   const ROWS_AT_FIRST = 40;
   const {
     $, el, breakable, svg, number, percent, plural, time, time_column, with_times, round_step, show_tip, hide_tip,
-    label_parts, short_path, label_threads,
+    label_parts, short_path, label_threads, with_code,
   } = page_helpers();
   data.processes = data.processes.map(([pid, place]) => ({ pid, place, text: place ? `${pid} (${place})` : `${pid}` }));
 
@@ -38,6 +38,7 @@
   const page_window = shared_window(data.span_ns);
   const bins = bins_of({ data, page_window, time });
   const search = page_search($);
+  const tabs = page_tabs({ $, el, search });
 
   // lost and longest are there if the trace has lost times: see cost.js.
   const rows = data.rows.map(([category, reason, frame, insn, outcome, places, count, first, last, counts,
@@ -383,9 +384,6 @@
     return texts && texts.map((text, i) => `${ADVICE_LABELS[i]}: ${text}`).join("\n");
   }
 
-  // Text with code between backticks.
-  const with_code = (text) => text.split("`").map((part, i) => (i % 2 === 0 ? part : el("code", { text: part })));
-
   // A reason that shows its advice when it is opened. It stays open when the table is drawn again.
   const explained = new Set();
   function reason_details(reason) {
@@ -556,7 +554,7 @@
 
   const lists = list_view({ el, breakable, number, with_times, search });
   const sources = sources_view({
-    data, S, bins, search, page_window, breakable, $, el, number, plural, time, time_column,
+    data, S, bins, search, tabs, page_window, breakable, $, el, number, plural, time, time_column,
   });
   const cost = cost_view({
     data, S, bins, search, page_window, rows, $, el, svg, number, percent, plural, time, time_column, lists,
@@ -567,7 +565,7 @@
     page_window, breakable, label_threads,
   });
   const calls = calls_view({
-    data, S, search, $, el, number, percent, plural, time, time_column, round_step, show_tip, hide_tip, label_parts,
+    data, S, search, tabs, $, el, number, percent, plural, time, time_column, round_step, show_tip, hide_tip, label_parts,
     short_path, sources, page_window, breakable, label_threads,
   });
   const samples = samples_view({
@@ -578,7 +576,7 @@
   head_view({
     data, S, rows, has_exits, cost, calls, samples, threads, $, el, number, percent, plural, time,
   });
-  first_view({ data, search, $, el, number, percent, plural, time });
+  first_view({ data, search, tabs, $, el, number, percent, plural, time, with_code });
   listen_to_timeline();
   listen_to_table();
   update();
@@ -588,5 +586,5 @@
   page_window.follow("exits flame", draw_flame);
   search.follow(update);
   $("bar-whole").addEventListener("click", () => page_window.set(...page_window.whole));
-  link_view(page_window);
+  link_view(page_window, tabs);
 }

@@ -6,7 +6,7 @@
 //            a reason: [reason, insn, ns lost, exits, fallbacks, number of these exits or fallbacks (see bins.js)]; the
 //            next number is of the ns that recorded ones lost
 "use strict";
-function sources_view({ data, S, bins, search, page_window, breakable, $, el, number, plural, time, time_column }) {
+function sources_view({ data, S, bins, search, tabs, page_window, breakable, $, el, number, plural, time, time_column }) {
   const CONTEXT = 4; // lines shown around a line with exits; the others are folded
   const LOST = 0, EXITS = 1, FALLBACKS = 2; // costs
   const add = (parts) => [0, 1, 2].map((i) => parts.reduce((sum, costs) => sum + costs[i], 0));
@@ -110,6 +110,7 @@ function sources_view({ data, S, bins, search, page_window, breakable, $, el, nu
     for (const other of files) other.target = null;
     for (const row of $("sources").querySelectorAll(".target")) row.classList.remove("target");
     file.target = line;
+    tabs.reveal($("sources-section"));
     draw_all(); // the window or the search may have left it out
     file.details.open = true;
     draw(file);
