@@ -1,7 +1,8 @@
 /*
  * The recording path without Ruby, for counting its instructions: recording CASE EVENTS FILE; for the pause of a save:
  * recording --pause SITES FILE, and of a piece of a spool: recording --cut SITES FILE; for the processor time and
- * the bytes of a piece: recording --piece zstd|gzip|none FOLDER; for what a read of the clock takes:
+ * the bytes of a piece: recording --piece zstd|gzip|none FOLDER; for the processor time of all threads and the time
+ * that many records take: recording --store MIB FILE; for what a read of the clock takes:
  * recording --clock; and for what waking a thread and sending a signal to another one takes: recording --signal.
  *
  * benchmarks/instructions runs it under callgrind with two numbers of events; the difference
@@ -633,6 +634,70 @@ piece(const char *compression, const char *folder)
     return done;
 }
 
+enum { RECORD_WORDS = 13, MIB_WORDS = (1 << 20) / 8 };
+
+static void
+fill_record(uint64_t *record, uint64_t number)
+{
+    for (size_t i = 1; i < RECORD_WORDS; i++) record[i] = number + i;
+}
+
+/* Processor time of all threads for 100 bytes, in picoseconds, and MB a second. */
+static void
+print_costs(const char *what, size_t mib, int64_t cpu, uint64_t ns)
+{
+    double bytes = (double)mib * (1 << 20);
+    printf("%s %.0f %.0f\n", what, (double)cpu / bytes * 100000, bytes * 1000 / (double)ns);
+}
+
+/* The least that bytes in a file take: records in private memory, and a write(2) for each MiB. */
+static bool
+write_records(size_t mib, const char *path)
+{
+    static uint64_t words[MIB_WORDS];
+    FILE *file = fopen(path, "w");
+    if (!file) return false;
+    setvbuf(file, NULL, _IONBF, 0);
+    fill_record(words, 0);
+    int64_t from_cpu = cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
+    uint64_t from_ns = real_ns();
+    bool done = true;
+    for (size_t i = 0; done && i < mib; i++) {
+        for (size_t at = 0; at + RECORD_WORDS <= MIB_WORDS; at += RECORD_WORDS) fill_record(words + at, at);
+        done = fwrite(words, sizeof(words), 1, file) == 1;
+    }
+    done = fclose(file) == 0 && done;
+    print_costs("write", mib, cpu_ns(CLOCK_PROCESS_CPUTIME_ID) - from_cpu, real_ns() - from_ns);
+    remove(path);
+    return done;
+}
+
+/* As the ractor of a program does it: it waits for no disk, so here it asks again. */
+static bool
+store_records(size_t mib, const char *path)
+{
+    struct rb_vm_trace_config config = { .jit = "none", .path = path, .exit_rate = 97 };
+    rb_vm_trace_messages.quiet = true;
+    int64_t from_cpu = cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
+    uint64_t from_ns = real_ns();
+    if (!rb_vm_trace_start(&config)) return false;
+    struct rb_vm_trace_writer *writer = &ec.vm_trace->writer;
+    for (size_t left = mib * MIB_WORDS / RECORD_WORDS; left > 0; ) {
+        uint64_t *record = writer_reserve(writer, RECORD_WORDS);
+        if (record) {
+            fill_record(record, left--);
+            writer_publish(writer, RECORD_WORDS, fxt_padding_header(RECORD_WORDS));
+        }
+        else if (!rb_vm_trace_ractor_next_chunk(ec.vm_trace, &ec) && !writer->late) {
+            return false;
+        }
+    }
+    rb_vm_trace_shutdown();
+    print_costs("store", mib, cpu_ns(CLOCK_PROCESS_CPUTIME_ID) - from_cpu, real_ns() - from_ns);
+    remove(path);
+    return true;
+}
+
 /* Picoseconds of the processor for a read of what the tracer's clock reads, where it may. */
 static void
 clock_read(void)
@@ -715,6 +780,10 @@ main(int argc, char **argv)
         return done ? 0 : 1;
     }
     if (argc == 4 && strcmp(argv[1], "--piece") == 0) return piece(argv[2], argv[3]) ? 0 : 1;
+    if (argc == 4 && strcmp(argv[1], "--store") == 0) {
+        size_t mib = strtoul(argv[2], NULL, 10);
+        return write_records(mib, argv[3]) && store_records(mib, argv[3]) ? 0 : 1;
+    }
     if (argc == 2 && strcmp(argv[1], "--clock") == 0) {
         clock_read();
         return 0;
@@ -741,6 +810,6 @@ main(int argc, char **argv)
         return ec.vm_trace->lost ? 1 : 0;
     }
     fprintf(stderr, "usage: recording --cases | --compiler | CASE EVENTS FILE | --pause SITES FILE | "
-                    "--cut SITES FILE | --clock | --signal\n");
+                    "--cut SITES FILE | --store MIB FILE | --clock | --signal\n");
     return 2;
 }

@@ -32,6 +32,7 @@ module Bench
     # exit is recorded: enough for the kernel's part and for the clock; more would measure this
     # machine's memory.
     EVERY = 40_000
+    ITERATIONS = 7
     EVERY_BASE_DEEP = 15_000 # 20 us each
     SAMPLED = 400_000
     THROWS = 40_000
@@ -52,7 +53,7 @@ module Bench
       @exits = {}
     end
 
-    GROUPS = %i[exits yjit throws ractors late size memory cold tmpfs recorder samples switch hooks markers threads
+    GROUPS = %i[exits yjit throws ractors late size store memory cold tmpfs recorder samples switch hooks markers threads
                 gc allocations states calls kernel sampling saving pieces scale absent off compiling depths].freeze
 
     # Not without --only: they need gems, and take a quarter of an hour.
@@ -99,13 +100,27 @@ module Bench
       }
     end
 
-    # Net costs in ns of each round: traced minus untraced, which ran one right after the other.
+    # Net costs in ns of each round: traced minus untraced, which ran one right after the other. `cpu`: of all threads
+    # of the process, and bytes of the trace.
     def exit_costs(depth, rate, rounds, **sides)
       jobs = exit_jobs(depth, rate, **sides)
       runs = @recording.rounds(rounds, "one exit, K=#{rate}, #{depth} frames", jobs)
       times = runs.to_h { |key, list| [key, each_of(list, jobs[key].last).map { |s| s * 1e9 }] }
+      cpu = runs.to_h { |key, list| [key, list.map { |run| run.cpu_seconds / jobs[key].last * 1e9 }] }
       { ours: minus(times[:ours_traced], times[:ours]), base: minus(times[:base_traced], times[:base]),
-        untraced: times[:ours], untraced_base: times[:base] }
+        untraced: times[:ours], untraced_base: times[:base],
+        cpu: { ours: minus(cpu[:ours_traced], cpu[:ours]), base: minus(cpu[:base_traced], cpu[:base]) },
+        bytes: %i[ours_traced base_traced].map { |key| runs[key].last.bytes.fdiv(jobs[key].last * ITERATIONS) } }
+    end
+
+    # The thread that makes chunks works, too: what the exit costs the whole process.
+    def add_process_row(name, costs)
+      ours, base = costs[:cpu].values_at(:ours, :base)
+      a, b = Statistics.median(ours), Statistics.median(base)
+      @rows << Row.new(name: "#{name}, processor time of the process", unit: "ns", ours: a, base: b, ratio: b / a,
+                       spread: spread(base.zip(ours).map { |x, y| x / y }), runs: ours.size,
+                       note: "%.0f .. %.0f ns; by the clock %.0f ns; bytes an exit: %.0f, base %.0f" %
+                             [*ours.minmax, Statistics.median(costs[:ours]), *costs[:bytes]])
     end
 
     # Either is enough: the bases' own tracers differ by a factor of six.
@@ -122,6 +137,7 @@ module Bench
         else
           add_exit_row(name, costs, "ratio >= 100") { |_, ratio| ratio >= 100 }
         end
+        add_process_row(name, costs)
         # A few ns in a loop of 50 and more: that needs more rounds, which are short.
         costs = exit_costs(depth, 97, @rounds * 3)
         if depth == 8
@@ -226,6 +242,28 @@ module Bench
         net = minus(*%i[filtered none].map { |key| each_of(runs[key], SAMPLED).map { |s| s * 1e9 } })
         @rows << Row.new(name: "#{jit}one exit that the method filter leaves out, by start", unit: "ns", ours: Statistics.median(net), runs: net.size, target: "<= 5 ns",
                          met: Statistics.median(net) <= 5, note: "%.1f .. %.1f ns" % net.minmax)
+      end
+    end
+
+    STORE_MIB = 500
+
+    # Records of 104 bytes through the store alone, and the same bytes by write(2): processor time of all threads.
+    def store
+      { "" => @options[:folder], " in /dev/shm" => "/dev/shm" }.each do |where, folder|
+        next unless File.directory?(folder) && File.writable?(folder)
+        path = "#{folder}/vm-trace-bench-store-#{$$}.fxt"
+        runs = Array.new(@rounds) do
+          measured_by_recording("--store", STORE_MIB.to_s, path).lines.to_h do |line|
+            what, ps, megabytes = line.split
+            [what, [Float(ps) / 1e3, Float(megabytes)]]
+          end
+        end
+        stored, written = %w[store write].map { |what| runs.map { |run| run[what] }.transpose }
+        ours, base = Statistics.median(stored[0]), Statistics.median(written[0])
+        @rows << Row.new(name: "100 bytes into a file#{where}", unit: "ns", ours: ours, base: base, ratio: base / ours,
+                         spread: spread(written[0].zip(stored[0]).map { |x, y| x / y }), runs: @rounds, target: "<= 40 ns", met: ours <= 40,
+                         note: "all threads; %.0f MB/s; the base is write(2) of a MiB at a time, %.0f MB/s" %
+                               [stored, written].map { |columns| Statistics.median(columns[1]) })
       end
     end
 

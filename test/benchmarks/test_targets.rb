@@ -83,6 +83,21 @@ class TestTargets < BenchTest
     assert_match(/--recording PROGRAM is needed/, targets("--ours", ruby, "--base", ruby, "--only", "saving").first)
   end
 
+  def test_the_store_is_judged_by_the_processor_time_of_all_threads
+    recording = write("recording", "#!/bin/sh\n[ $1 = --store ] && printf 'write 20000 4000\\nstore 25000 2000\\n'\n").then { path("recording") }
+    FileUtils.chmod(0o755, recording)
+    ruby = tracing_ruby("ours", 96)
+    out, status = targets("--ours", ruby, "--base", ruby, "--quick", "--only", "store", "--folder", dir, "--recording", recording)
+    assert_equal 0, status, out
+    assert_match(%r{^100 bytes into a file +25\.0 ns +20\.0 ns +0\.8.* yes\n +all threads; 2000 MB/s; .*, 4000 MB/s$}, out)
+  end
+
+  def test_an_exit_has_a_row_for_the_whole_process
+    out, status = measure("exits")
+    assert_equal 0, status, out
+    assert_match(/^one exit, K=1, 8 frames, processor time of the process .*\n.*; bytes an exit: 96, base 80$/, out)
+  end
+
   def test_bad_arguments_have_status_2
     ours = tracing_ruby("ours", 96)
     { ["--ours", ours] => /--base RUBY is to be given/, ["--ours", ours, "--base", path("none")] => /base: .*no such file/,

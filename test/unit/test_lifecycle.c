@@ -727,8 +727,8 @@ cut_in_the_middle(void *argument)
     uint64_t kept = trace_count(trace, "side_exit", NULL);
     uint64_t lost = trace_number(trace_event(trace, "trace", "summary", 0), "lost");
     assert_summary(trace, 100000, kept, lost);
-    /* Of the file two chunks that were made ahead may be empty, and most of the last one. */
-    uint64_t cut_at = part * 50000 / 16, empty = part * 3 * 11000 / 16;
+    /* Of the file three chunks that were made ahead may be empty, and most of the last one. */
+    uint64_t cut_at = part * 50000 / 16, empty = part * 4 * 13000 / 16;
     assert_in_range(kept, cut_at > 5000 ? cut_at - 5000 : 0, cut_at + empty + 5000);
     assert_true(lost + kept >= 100000 && lost + kept <= 100000 + FIRST_EVENTS); /* where nothing is left, these are lost, too */
     assert_string_equal(trace_text(trace_event(trace, "trace", "loss", 0), "reason"), "another program cut the file short");

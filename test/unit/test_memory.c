@@ -269,7 +269,7 @@ made_ahead(void)
     }
     pthread_mutex_lock(&trace_file.lock);
     rb_vm_trace_preallocator_stop(&trace_file.preallocator);
-    bool made = trace_file.ready.words != NULL;
+    bool made = trace_file.ready_count > 0;
     pthread_mutex_unlock(&trace_file.lock);
     return made;
 }
@@ -280,7 +280,7 @@ wait_for_ready(void)
 {
     for (bool ready = false; !ready; usleep(100)) {
         pthread_mutex_lock(&trace_file.lock);
-        ready = trace_file.ready.words != NULL;
+        ready = trace_file.ready_count > 0;
         pthread_mutex_unlock(&trace_file.lock);
     }
 }

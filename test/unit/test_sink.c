@@ -1296,7 +1296,7 @@ made_ahead(void)
     for (;;) {
         pthread_mutex_lock(&trace_file.lock);
         bool done = !trace_file.preallocator.wanted && !trace_file.disk_busy;
-        const uint64_t *words = trace_file.ready.words;
+        const uint64_t *words = trace_file.ready_count > 0 ? trace_file.ready[0].words : NULL;
         pthread_mutex_unlock(&trace_file.lock);
         if (done) return words;
         usleep(100);
@@ -1343,7 +1343,7 @@ chunk_made_ahead_is_cut_off_with_the_unused_rest(void **state)
     assert_non_null(made_ahead());
     assert_int_equal(rb_vm_trace_chunk_file_end(&trace_file), 0);
     assert_int_equal(size_of(path), CHUNK + 2 * PAGE);
-    assert_null(trace_file.ready.words);
+    assert_int_equal(trace_file.ready_count, 0);
     rb_vm_trace_chunk_file_preallocate(&trace_file); /* what comes after the end needs none */
     assert_false(trace_file.preallocator.running);
     rb_vm_trace_chunk_file_release(&trace_file, &b, 1);
@@ -1361,9 +1361,58 @@ inner_chunk_that_is_given_back_leaves_the_one_made_ahead(void **state)
     assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &b));
     const uint64_t *ahead = made_ahead();
     rb_vm_trace_chunk_file_release(&trace_file, &a, 1);
-    assert_ptr_equal(trace_file.ready.words, ahead);
-    assert_int_equal(size_of(path), 3 * CHUNK);
+    assert_ptr_equal(trace_file.ready[0].words, ahead);
+    assert_int_equal(size_of(path), 4 * CHUNK);
     free(path);
+}
+
+/* One piece of the page cache, which one entry of the page table can map, holds both chunks. */
+static void
+two_chunks_are_made_ahead_where_their_size_divides_the_offset(void **state)
+{
+    (void)state;
+    char *path = open_sink("t.fxt");
+    struct rb_vm_trace_chunk chunks[5];
+    static const size_t sizes[] = { 2, 4, 6, 6 }; /* after the first, the second, ... */
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &chunks[0]));
+    for (int i = 1; i < 5; i++) {
+        assert_non_null(made_ahead());
+        assert_int_equal(size_of(path), sizes[i - 1] * CHUNK);
+        trace_free(trace_read(path)); /* valid with nothing in it */
+        assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &chunks[i]));
+        assert_int_equal(chunks[i].offset, (uint64_t)i * CHUNK);
+        for (size_t at = 0; at < CHUNK_WORDS; at += 512) assert_true(chunks[i].words[at] == 0x2002);
+    }
+    assert_ptr_equal(chunks[3].words, chunks[2].words + CHUNK_WORDS);
+    assert_int_equal((uintptr_t)chunks[2].words % (2 * CHUNK), 0);
+    assert_int_equal(rb_vm_trace_chunk_file_end(&trace_file), 0);
+    assert_int_equal(size_of(path), 5 * CHUNK);
+    rb_vm_trace_chunk_file_release(&trace_file, &chunks[4], 1);
+    assert_int_equal(size_of(path), 4 * CHUNK + PAGE);
+    free(path);
+}
+
+static void
+one_chunk_is_made_ahead_where_the_limit_allows_no_two(void **state)
+{
+    (void)state;
+    for (int of_system = 0; of_system < 2; of_system++) {
+        char *path = open_limited(of_system ? 0 : 4, false); /* of which one is kept for the end */
+        struct rb_vm_trace_chunk a, b, c, d;
+        if (of_system) limit_file_size(3 * CHUNK);
+        assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &a));
+        assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &b));
+        assert_non_null(made_ahead());
+        assert_int_equal(size_of(path), 3 * CHUNK);
+        assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &c));
+        assert_int_equal(c.offset, 2 * CHUNK);
+        assert_null(made_ahead());
+        assert_int_equal(trace_file.error, 0);
+        assert_false(rb_vm_trace_chunk_file_reserve(&trace_file, &d));
+        assert_int_equal(trace_file.error, of_system ? EFBIG : CHUNK_FILE_LIMIT);
+        rb_vm_trace_chunk_file_close(&trace_file);
+        free(path);
+    }
 }
 
 /* Bytes of our address space that are of the file. */
@@ -1387,17 +1436,23 @@ chunk_that_is_given_back_is_unmapped_by_the_thread_or_by_who_ends_it(void **stat
 {
     (void)state;
     char *path = open_sink("t.fxt");
-    struct rb_vm_trace_chunk chunks[4];
+    struct rb_vm_trace_chunk chunks[6];
     for (int i = 0; i < 4; i++) assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &chunks[i]));
     assert_non_null(made_ahead());
-    assert_int_equal(mapped(path), 5 * CHUNK);
+    assert_int_equal(mapped(path), 6 * CHUNK);
     rb_vm_trace_chunk_file_release(&trace_file, &chunks[0], 1);
     rb_vm_trace_chunk_file_release(&trace_file, &chunks[1], 1); /* one waits for the thread, others do not */
-    assert_int_equal(mapped(path), 4 * CHUNK);
+    assert_int_equal(mapped(path), 5 * CHUNK);
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &chunks[4]));
     made_ahead();
-    assert_int_equal(mapped(path), 3 * CHUNK);
+    assert_int_equal(mapped(path), 6 * CHUNK); /* less one, and two more */
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &chunks[5]));
+    rb_vm_trace_chunk_file_release(&trace_file, &chunks[4], 1);
     rb_vm_trace_chunk_file_release(&trace_file, &chunks[2], 1);
+    assert_int_equal(mapped(path), 5 * CHUNK);
     assert_int_equal(rb_vm_trace_chunk_file_end(&trace_file), 0);
+    assert_int_equal(mapped(path), 3 * CHUNK); /* the chunk that waited is mapped together with one in use */
+    rb_vm_trace_chunk_file_release(&trace_file, &chunks[5], 1);
     rb_vm_trace_chunk_file_release(&trace_file, &chunks[3], 1);
     assert_int_equal(mapped(path), 0);
     free(path);
@@ -1428,7 +1483,7 @@ chunk_made_ahead_of_a_cut_is_not_handed_out(void **state)
     assert_int_equal(truncate(path, CHUNK / 2), 0);
     assert_false(rb_vm_trace_chunk_file_reserve(&trace_file, &b));
     assert_int_equal(trace_file.error, CHUNK_FILE_CUT);
-    assert_null(trace_file.ready.words);
+    assert_int_equal(trace_file.ready_count, 0);
     assert_int_equal(size_of(path), CHUNK / 2);
     free(path);
 }
@@ -1441,12 +1496,14 @@ cuts_while_chunks_are_made_ahead_harm_nobody(void **state)
     handle_faults();
     for (int round = 0; round < 200; round++) {
         char *path = open_sink("t.fxt");
-        struct rb_vm_trace_chunk chunk;
+        struct rb_vm_trace_chunk first = { 0 }, chunk; /* with two, two are made */
+        if (round % 2) assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &first));
         assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk));
         rb_vm_trace_chunk_file_preallocate(&trace_file);
         usleep((useconds_t)round);
         assert_int_equal(truncate(path, round % 3 * PAGE), 0);
         rb_vm_trace_chunk_file_close(&trace_file);
+        rb_vm_trace_chunk_drop(&first);
         rb_vm_trace_chunk_drop(&chunk);
         free(path);
     }
@@ -1495,10 +1552,11 @@ child_of_a_fork_closes_what_is_the_parents_and_works_ahead_itself(void **state)
     skip_because("ThreadSanitizer knows no threads in the child of a process that had some");
 #endif
     char *path = open_sink("t.fxt");
-    struct rb_vm_trace_chunk chunk, full;
+    struct rb_vm_trace_chunk chunk, full, half;
     assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &full));
     assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk));
     assert_non_null(made_ahead());
+    assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &half));
     rb_vm_trace_chunk_file_release(&trace_file, &full, CHUNK_WORDS);
     pthread_mutex_lock(&trace_file.lock);
     pid_t child = fork();
@@ -1506,6 +1564,7 @@ child_of_a_fork_closes_what_is_the_parents_and_works_ahead_itself(void **state)
         rb_vm_trace_chunk_file_after_fork(&trace_file);
         pthread_mutex_unlock(&trace_file.lock);
         rb_vm_trace_chunk_drop(&chunk);
+        rb_vm_trace_chunk_drop(&half);
         assert_int_equal(mapped(path), 0);
         free(open_sink("u.fxt"));
         assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk));
@@ -1515,9 +1574,9 @@ child_of_a_fork_closes_what_is_the_parents_and_works_ahead_itself(void **state)
     }
     pthread_mutex_unlock(&trace_file.lock);
     wait_for(child);
-    assert_int_equal(size_of(path), 3 * CHUNK);
+    assert_int_equal(size_of(path), 4 * CHUNK);
     assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk));
-    assert_int_equal(chunk.offset, 2 * CHUNK);
+    assert_int_equal(chunk.offset, 3 * CHUNK);
     free(path);
 }
 
@@ -1582,6 +1641,8 @@ main(void)
         isolated_test(chunk_made_ahead_is_the_next_one_and_fresh),
         isolated_test(chunk_made_ahead_is_cut_off_with_the_unused_rest),
         isolated_test(inner_chunk_that_is_given_back_leaves_the_one_made_ahead),
+        isolated_test(two_chunks_are_made_ahead_where_their_size_divides_the_offset),
+        isolated_test(one_chunk_is_made_ahead_where_the_limit_allows_no_two),
         isolated_test(chunk_that_is_given_back_is_unmapped_by_the_thread_or_by_who_ends_it),
         isolated_test(chunk_that_cannot_be_made_ahead_is_an_error_for_the_one_who_needs_it),
         isolated_test(chunk_made_ahead_of_a_cut_is_not_handed_out),

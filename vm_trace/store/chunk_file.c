@@ -25,8 +25,16 @@
 /* A chunk is written from a piece of padding, over and over. */
 #define PIECE_BYTES ((size_t)1 << 16)
 #define PIECE_WORDS (PIECE_BYTES / FXT_WORD_BYTES)
-#define PIECES (VM_TRACE_CHUNK_BYTES / PIECE_BYTES)
+#define PIECES (CHUNK_FILE_GROWTH_BYTES / PIECE_BYTES)
 #define PAGE_BYTES (VM_TRACE_PAGE_WORDS * FXT_WORD_BYTES)
+
+/* Of the kernel, which may be newer than the C library's headers; one that does not know them says EINVAL. */
+#ifndef MADV_POPULATE_WRITE
+# define MADV_POPULATE_WRITE 23
+#endif
+#ifndef MADV_COLLAPSE
+# define MADV_COLLAPSE 25
+#endif
 
 int64_t rb_vm_trace_chunk_file_wait_ns = CHUNK_FILE_WAIT_NS;
 size_t rb_vm_trace_chunk_file_page_bytes;
@@ -107,7 +115,8 @@ rb_vm_trace_chunk_file_begin(struct rb_vm_trace_chunk_file *file, int fd)
     file->error = file->reason = file->trim_error = 0;
     file->full[0] = '\0';
     file->ended = file->starved = file->cut = file->snapshot = false;
-    file->recording = file->disk_busy = file->at_disk = file->making = file->making_again = file->next_wanted =
+    file->collapses = true;
+    file->recording = file->disk_busy = file->at_disk = file->making_again = file->next_wanted =
         file->demanded = file->late = false;
     begin_waiting(file);
     file->held = NULL;
@@ -143,16 +152,16 @@ file_trouble(const struct rb_vm_trace_chunk_file *file)
 }
 
 /*
- * Append a chunk of padding, or fail with errno set. In one call where the kernel lets us: it then
- * takes its memory in large pieces, which costs half as much, now and when they are mapped.
+ * Append so many bytes of padding, at most CHUNK_FILE_GROWTH_BYTES, or fail with errno set. In one
+ * call where the kernel lets us: it then takes its memory in large pieces.
  */
 static bool
-append_padding(int fd, bool at_start)
+append_padding(int fd, bool at_start, size_t all)
 {
-    for (size_t done = 0; done < VM_TRACE_CHUNK_BYTES; ) {
+    for (size_t done = 0; done < all; ) {
         struct iovec pieces[PIECES + 1];
         int count = 0;
-        for (size_t at = done; at < VM_TRACE_CHUNK_BYTES; count++) {
+        for (size_t at = done; at < all; count++) {
             bool first = at_start && at < PAGE_BYTES;
             size_t in_piece = at % PIECE_BYTES;
             size_t bytes = (first ? PAGE_BYTES : PIECE_BYTES) - in_piece;
@@ -301,16 +310,16 @@ shorten(int fd, uint64_t size)
 }
 
 /*
- * Remove a chunk that was appended to a file that someone had truncated just before. If the file was
- * truncated after the append, the chunk is in its place, and its rest goes with the truncated part.
+ * Remove so many bytes that were appended to a file that someone had truncated just before. If the file was
+ * truncated after the append, they are in their place, and their rest goes with the truncated part.
  */
 static void
-take_back(struct rb_vm_trace_chunk_file *file)
+take_back(struct rb_vm_trace_chunk_file *file, size_t bytes)
 {
     struct stat st;
     off_t end = lseek(file->fd, 0, SEEK_CUR); /* of what was appended */
     if (end < 0 || (uint64_t)end == file->size || fstat(file->fd, &st) != 0 || st.st_size != end) return;
-    shorten(file->fd, (uint64_t)end - VM_TRACE_CHUNK_BYTES); /* or it stays as padding */
+    shorten(file->fd, (uint64_t)end - bytes); /* or they stay as padding */
 }
 
 /*
@@ -324,91 +333,102 @@ fill_page(struct rb_vm_trace_chunk_file *file)
     return bytes ? rb_vm_trace_chunk_file_append(file, padding_piece, bytes / FXT_WORD_BYTES) : 0;
 }
 
-/* Grow the file by one chunk of padding, at *offset_out. Returns 0 or what went wrong. */
+/* Grow the file by so many bytes of padding, at *offset_out. Returns 0 or what went wrong. */
 static int
-grow(struct rb_vm_trace_chunk_file *file, uint64_t *offset_out)
+grow(struct rb_vm_trace_chunk_file *file, size_t bytes, uint64_t *offset_out)
 {
     int unfilled = fill_page(file);
     *offset_out = file->size;
     if (unfilled) return unfilled;
-    if (!rlimit_allows(file->size + VM_TRACE_CHUNK_BYTES)) return EFBIG;
+    if (!rlimit_allows(file->size + bytes)) return EFBIG;
     if (disk_full(file)) return CHUNK_FILE_FULL;
 #ifdef FALLOC_FL_KEEP_SIZE
     /* Ask for the space without a change of size, for new bytes would be zeros. */
-    if (fallocate(file->fd, FALLOC_FL_KEEP_SIZE, (off_t)file->size, (off_t)VM_TRACE_CHUNK_BYTES) != 0 &&
+    if (fallocate(file->fd, FALLOC_FL_KEEP_SIZE, (off_t)file->size, (off_t)bytes) != 0 &&
         errno != EOPNOTSUPP && errno != ENOSYS && errno != EINTR) {
         return errno;
     }
 #endif
-    if (!append_padding(file->fd, file->size == 0)) {
+    if (!append_padding(file->fd, file->size == 0, bytes)) {
         int error = errno;
-        /* A part of a chunk is valid, but nobody would use it. */
+        /* A part of it is valid, but nobody would use it. */
         if (file_trouble(file) == 0) shorten(file->fd, file->size); /* or it stays as padding */
         return error;
     }
-    set_size(file, file->size + VM_TRACE_CHUNK_BYTES);
+    set_size(file, file->size + bytes);
     int trouble = file_trouble(file);
-    if (trouble == CHUNK_FILE_CUT) take_back(file);
+    if (trouble == CHUNK_FILE_CUT) take_back(file, bytes);
     return trouble;
 }
 
 /*
- * Map the chunk at `offset`, at an address that is as far from a multiple of the chunk's size as
- * the offset is: a large piece of the page cache is mapped by one fault only when it does not lie
- * across an entry of the page table's next level, and else by one a page, 5 us each (Linux 6.18).
- * Not MAP_POPULATE: it would map the pages for reading, and each would fault once more.
+ * Map chunks at an address that is as far from a multiple of CHUNK_FILE_GROWTH_BYTES as `offset` is, so
+ * that a piece of the page cache of that size is one entry in the page table. Not MAP_POPULATE: it would map
+ * the pages for reading, and each would fault once more.
  *
- * sink->renewing is where it is mapped, from before that until the caller is done with it: a child
+ * file->renewing is where they are mapped, from before that until the caller is done with it: a child
  * that is forked meanwhile unmaps it.
  */
 static void *
-map_chunk(struct rb_vm_trace_chunk_file *file, uint64_t offset)
+map_file(struct rb_vm_trace_chunk_file *file, uint64_t offset, size_t bytes)
 {
     bool at_disk = __atomic_exchange_n(&file->at_disk, false, __ATOMIC_RELAXED); /* nothing is read or written here */
-    char *room = mmap(NULL, 2 * VM_TRACE_CHUNK_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    size_t all = bytes + CHUNK_FILE_GROWTH_BYTES;
+    char *room = mmap(NULL, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (room == MAP_FAILED) {
         __atomic_store_n(&file->at_disk, at_disk, __ATOMIC_RELAXED);
         return MAP_FAILED;
     }
-    size_t before = (size_t)((offset - (uintptr_t)room) % VM_TRACE_CHUNK_BYTES);
+    size_t before = (size_t)((offset - (uintptr_t)room) % CHUNK_FILE_GROWTH_BYTES), behind = all - bytes - before;
+    __atomic_store_n(&file->renewing_bytes, bytes, __ATOMIC_RELAXED);
     __atomic_store_n(&file->renewing, room + before, __ATOMIC_RELEASE);
-    void *at = mmap(room + before, VM_TRACE_CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file->fd,
-                    (off_t)offset);
+    void *at = mmap(room + before, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file->fd, (off_t)offset);
     int error = errno;
     if (at == MAP_FAILED) {
         __atomic_store_n(&file->renewing, NULL, __ATOMIC_RELEASE);
-        munmap(room, 2 * VM_TRACE_CHUNK_BYTES);
+        munmap(room, all);
     }
     else {
         if (before) munmap(room, before);
-        munmap(room + before + VM_TRACE_CHUNK_BYTES, VM_TRACE_CHUNK_BYTES - before);
+        if (behind) munmap(room + before + bytes, behind);
     }
     __atomic_store_n(&file->at_disk, at_disk, __ATOMIC_RELAXED);
     errno = error;
     return at;
 }
 
+/* Map chunks; *chunk_out is the first. False: errno says why. file->renewing stays. */
+static bool
+map_chunks(struct rb_vm_trace_chunk_file *file, uint64_t offset, size_t bytes, struct rb_vm_trace_chunk *chunk_out)
+{
+    struct rb_vm_trace_mapping *mapping = NULL;
+    void *at = file->memory + offset;
+    if (!file->memory) {
+        if (!(mapping = malloc(sizeof(*mapping)))) return false;
+        if ((at = map_file(file, offset, bytes)) == MAP_FAILED) {
+            int error = errno;
+            free(mapping);
+            errno = error;
+            return false;
+        }
+        *mapping = (struct rb_vm_trace_mapping){ .at = at, .bytes = bytes, .chunks = bytes / VM_TRACE_CHUNK_BYTES };
+    }
+    *chunk_out =
+        (struct rb_vm_trace_chunk){ .words = at, .mapping = mapping, .first = offset == 0, .offset = offset };
+    return true;
+}
+
+static void
+end_mapping(struct rb_vm_trace_mapping *mapping)
+{
+    if (mapping) munmap(mapping->at, mapping->bytes);
+    free(mapping);
+}
+
 static void
 done_with_mapping(struct rb_vm_trace_chunk_file *file)
 {
     __atomic_store_n(&file->renewing, NULL, __ATOMIC_RELEASE);
-}
-
-static void *
-map_at(struct rb_vm_trace_chunk_file *file, uint64_t offset)
-{
-    if (file->memory) return file->memory + offset;
-    void *at = map_chunk(file, offset);
-    done_with_mapping(file);
-    if (at != MAP_FAILED) return at;
-    file->error = errno;
-    return NULL;
-}
-
-static void
-unmap(const struct rb_vm_trace_chunk_file *file, void *at)
-{
-    if (!file->memory) munmap(at, VM_TRACE_CHUNK_BYTES);
 }
 
 void
@@ -432,42 +452,41 @@ pop_idle(struct rb_vm_trace_chunk_file *file)
 }
 
 /*
- * Map the chunk at `offset` and make it fresh; what stood in it is counted. NULL, and *error_out
- * says why. sink->renewing stays, as with map_chunk.
+ * Map the chunk at `offset` and make it fresh; what stood in it is counted. False: *error_out says
+ * why. file->renewing stays, as with map_chunks.
  */
-static void *
-renew(struct rb_vm_trace_chunk_file *file, uint64_t offset, struct vm_trace_counts *dropped, int *error_out)
+static bool
+renew(struct rb_vm_trace_chunk_file *file, uint64_t offset, struct vm_trace_counts *dropped,
+      struct rb_vm_trace_chunk *chunk_out, int *error_out)
 {
-    void *at = file->memory ? file->memory + offset : map_chunk(file, offset);
-    if (at == MAP_FAILED) {
+    if (!map_chunks(file, offset, VM_TRACE_CHUNK_BYTES, chunk_out)) {
         *error_out = errno;
-        return NULL;
+        return false;
     }
-    __atomic_store_n(&file->renewing, at, __ATOMIC_RELEASE);
+    uint64_t *words = chunk_out->words;
     /* What gives way in memory is counted when a trace is saved. */
-    bool whole = file->memory || rb_vm_trace_records_count(at, VM_TRACE_CHUNK_WORDS, file->sampled_categories,
+    bool whole = file->memory || rb_vm_trace_records_count(words, VM_TRACE_CHUNK_WORDS, file->sampled_categories,
                                                            dropped) == VM_TRACE_CHUNK_WORDS;
-    whole = whole && rb_vm_trace_records_renew(at, VM_TRACE_CHUNK_WORDS);
-    if (whole) return at;
+    whole = whole && rb_vm_trace_records_renew(words, VM_TRACE_CHUNK_WORDS);
+    if (whole) return true;
     done_with_mapping(file);
-    unmap(file, at);
+    end_mapping(chunk_out->mapping);
     *error_out = file_trouble(file);
     if (!*error_out) *error_out = CHUNK_FILE_DAMAGED;
-    return NULL;
+    return false;
 }
 
-/* The same for the chunk that was given back first. NULL, without an error, when there is none. */
-static void *
-reuse(struct rb_vm_trace_chunk_file *file, uint64_t *offset_out)
+/* The same for the chunk that was given back first. False, without an error, when there is none. */
+static bool
+reuse(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk *chunk_out)
 {
     if (file->idle_count == 0) {
         file->starved = true;
-        return NULL;
+        return false;
     }
-    *offset_out = pop_idle(file);
-    void *at = renew(file, *offset_out, &file->dropped, &file->error);
+    bool fresh = renew(file, pop_idle(file), &file->dropped, chunk_out, &file->error);
     done_with_mapping(file);
-    return at;
+    return fresh;
 }
 
 /* Room at the end of a limited file that keeps its oldest events: for what is written last. */
@@ -479,37 +498,57 @@ kept_for_the_end(const struct rb_vm_trace_chunk_file *file)
     return share ? share : VM_TRACE_CHUNK_BYTES;
 }
 
+/* Whether the file may grow by so many bytes. */
 static bool
-limit_allows(const struct rb_vm_trace_chunk_file *file)
+limit_allows(const struct rb_vm_trace_chunk_file *file, size_t bytes)
 {
     if (file->memory && !file->memory_calls->grows_p(file)) return false;
     uint64_t size = __atomic_load_n(&file->size, __ATOMIC_RELAXED);
-    return !file->max_bytes || size + VM_TRACE_CHUNK_BYTES + kept_for_the_end(file) <= file->max_bytes;
+    return !file->max_bytes || size + bytes + kept_for_the_end(file) <= file->max_bytes;
 }
 
-/* A fresh chunk, mapped; NULL when there is none. */
-static void *
-next_chunk(struct rb_vm_trace_chunk_file *file, uint64_t *offset_out)
+/*
+ * Have each page mapped for writing, so that none faults when it is written to first: as one large page
+ * where the file is in memory (tmpfs) and the kernel can (collapse), else by one call, and where the kernel knows
+ * neither by touching them. A page that was not touched may still be missing in the page table of a host.
+ */
+static void
+make_writable(struct rb_vm_trace_chunk_file *file, char *at, size_t bytes)
 {
+    if (bytes == CHUNK_FILE_GROWTH_BYTES && file->collapses && madvise(at, bytes, MADV_COLLAPSE) != 0)
+        file->collapses = errno == EAGAIN || errno == EBUSY;
+    if (madvise(at, bytes, MADV_POPULATE_WRITE) != 0) { /* then they come one by one */ }
+    for (size_t byte = 0; byte < bytes; byte += PAGE_BYTES)
+        __atomic_fetch_or((uint64_t *)(at + byte), 0, __ATOMIC_RELAXED);
+}
+
+/* A fresh chunk, mapped. False when there is none. */
+static bool
+next_chunk(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk *chunk_out)
+{
+    uint64_t offset;
     file->error = file_trouble(file);
-    if (file->error) return NULL;
-    if (!limit_allows(file)) {
-        if (file->keep_newest) return reuse(file, offset_out);
+    if (file->error) return false;
+    if (!limit_allows(file, VM_TRACE_CHUNK_BYTES)) {
+        if (file->keep_newest) return reuse(file, chunk_out);
         file->error = CHUNK_FILE_LIMIT;
-        return NULL;
+        return false;
     }
-    file->error = grow(file, offset_out);
+    file->error = grow(file, VM_TRACE_CHUNK_BYTES, &offset);
     /* Then what is there is all that it gets. */
     if (file->max_idle > 0 &&
         ((file->error && file->memory) || (file->error == CHUNK_FILE_FULL && file->idle_count > 0))) {
         file->max_bytes = file->size;
         if (file->idle_count == 0) file->reason = file->error; /* too little for anyone who needs one more */
         file->error = 0;
-        return reuse(file, offset_out);
+        return reuse(file, chunk_out);
     }
-    if (file->error) return NULL;
-    if (file->memory) file->memory_calls->touch(file->memory + *offset_out);
-    return map_at(file, *offset_out);
+    if (file->error) return false;
+    bool mapped = map_chunks(file, offset, VM_TRACE_CHUNK_BYTES, chunk_out);
+    if (!mapped) file->error = errno;
+    else if (file->memory) make_writable(file, (char *)chunk_out->words, VM_TRACE_CHUNK_BYTES);
+    done_with_mapping(file);
+    return mapped;
 }
 
 /* Cut padding off the end of the file. */
@@ -521,45 +560,44 @@ trim(struct rb_vm_trace_chunk_file *file, uint64_t size)
     else if (error != CHUNK_FILE_CUT) file->trim_error = error;
 }
 
-/* Make the file end before its last chunk, which nobody uses. */
+/* Make the file end before its last bytes, which nobody uses. */
 static void
-cut_last_chunk(struct rb_vm_trace_chunk_file *file)
+cut_end(struct rb_vm_trace_chunk_file *file, size_t bytes)
 {
-    uint64_t size = file->size - VM_TRACE_CHUNK_BYTES;
-    if (file_trouble(file) == 0) trim(file, size);
+    if (file_trouble(file) == 0) trim(file, file->size - bytes);
 }
 
 static void
 drop_ready(struct rb_vm_trace_chunk_file *file)
 {
-    if (!file->ready.words) return;
-    if (file->memory) {
-        file->ready.words = NULL;
-        return;
+    while (file->ready_count > 0) {
+        struct rb_vm_trace_chunk *chunk = &file->ready[--file->ready_count];
+        rb_vm_trace_chunk_drop(chunk);
+        if (file->memory) continue;
+        if (chunk->offset + VM_TRACE_CHUNK_BYTES == file->size) cut_end(file, VM_TRACE_CHUNK_BYTES);
+        else if (file->max_idle > 0) rb_vm_trace_chunk_file_push_idle(file, chunk->offset); /* it was idle before */
     }
-    bool last = file->ready.offset + VM_TRACE_CHUNK_BYTES == file->size;
-    rb_vm_trace_chunk_drop(&file->ready);
-    if (last) cut_last_chunk(file);
-    else if (file->max_idle > 0) rb_vm_trace_chunk_file_push_idle(file, file->ready.offset); /* it was idle before */
 }
 
-/*
- * With every page mapped for writing, so that none faults when it is written to first. NULL: errno
- * says why. sink->renewing stays.
- */
-static void *
-map_and_touch(struct rb_vm_trace_chunk_file *file, uint64_t offset)
+static void
+push_ready(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk chunk)
 {
-    if (file->memory) {
-        file->memory_calls->touch(file->memory + offset);
-        return file->memory + offset;
-    }
-    char *at = map_chunk(file, offset);
-    if (at == MAP_FAILED) return NULL;
-    for (size_t byte = 0; byte < VM_TRACE_CHUNK_BYTES; byte += PAGE_BYTES) {
-        __atomic_fetch_or((uint64_t *)(at + byte), 0, __ATOMIC_RELAXED);
-    }
-    return at;
+    file->ready[file->ready_count++] = chunk;
+}
+
+static struct rb_vm_trace_chunk
+pop_ready(struct rb_vm_trace_chunk_file *file)
+{
+    struct rb_vm_trace_chunk chunk = file->ready[0];
+    memmove(file->ready, file->ready + 1, --file->ready_count * sizeof(chunk));
+    return chunk;
+}
+
+/* Whether the thread is to make another chunk: a file that grows has one more ahead than it grows by. */
+static bool
+too_few_ready_p(const struct rb_vm_trace_chunk_file *file)
+{
+    return file->ready_count < (file->keep_newest || file->memory ? 1 : CHUNK_FILE_GROWTH_BYTES / VM_TRACE_CHUNK_BYTES);
 }
 
 /*
@@ -576,7 +614,7 @@ renew_oldest(struct rb_vm_trace_chunk_file *file)
     bool whole = rb_vm_trace_records_renew(at, VM_TRACE_CHUNK_WORDS);
     pthread_mutex_lock(&file->lock);
     /* One that someone wrote into is found to be so when its turn comes again. */
-    if (whole) file->ready = (struct rb_vm_trace_chunk){ .words = at, .offset = offset };
+    if (whole) push_ready(file, (struct rb_vm_trace_chunk){ .words = at, .offset = offset });
     else rb_vm_trace_chunk_file_push_idle(file, offset);
 }
 
@@ -594,7 +632,7 @@ static void
 cut_rest(struct rb_vm_trace_chunk_file *file, uint64_t offset, size_t used)
 {
     uint64_t end = offset + VM_TRACE_CHUNK_BYTES;
-    if (file->ready.words && file->ready.offset == end) drop_ready(file);
+    if (file->ready_count > 0 && file->ready[0].offset == end) drop_ready(file);
     if (file->size == end) cut_last_rest(file, offset, used);
 }
 
@@ -606,23 +644,24 @@ static void
 make_ready_in_memory(struct rb_vm_trace_chunk_file *file)
 {
     if (file_trouble(file)) return;
-    if (!limit_allows(file)) {
+    if (!limit_allows(file, VM_TRACE_CHUNK_BYTES)) {
         renew_oldest(file);
         return;
     }
+    struct rb_vm_trace_chunk chunk;
     uint64_t offset;
-    if (grow(file, &offset) != 0) return;
-    void *at = map_and_touch(file, offset);
-    file->ready = (struct rb_vm_trace_chunk){ .words = at, .first = offset == 0, .offset = offset };
+    if (grow(file, VM_TRACE_CHUNK_BYTES, &offset) != 0) return;
+    if (!map_chunks(file, offset, VM_TRACE_CHUNK_BYTES, &chunk)) return;
+    make_writable(file, (char *)chunk.words, VM_TRACE_CHUNK_BYTES);
+    push_ready(file, chunk);
 }
 
 /* The thread uses the file, and needs no lock for it: the slow calls must hold up nobody. */
 static void
-begin_disk(struct rb_vm_trace_chunk_file *file, bool making)
+begin_disk(struct rb_vm_trace_chunk_file *file)
 {
     file->disk_busy = true;
     __atomic_store_n(&file->at_disk, true, __ATOMIC_RELAXED);
-    file->making = making;
     pthread_mutex_unlock(&file->lock);
 }
 
@@ -631,7 +670,7 @@ end_disk(struct rb_vm_trace_chunk_file *file)
 {
     __atomic_store_n(&file->at_disk, false, __ATOMIC_RELEASE);
     pthread_mutex_lock(&file->lock);
-    file->disk_busy = file->making = file->making_again = false;
+    file->disk_busy = file->making_again = false;
     pthread_cond_broadcast(&file->changed);
 }
 
@@ -646,7 +685,7 @@ wait_for_disk(struct rb_vm_trace_chunk_file *file)
 static bool
 plan_next(struct rb_vm_trace_chunk_file *file, bool *again_out, uint64_t *offset_out)
 {
-    *again_out = !limit_allows(file);
+    *again_out = !limit_allows(file, VM_TRACE_CHUNK_BYTES);
     if (!*again_out) return true;
     /* What is made fresh is gone: not before a writer needs it. */
     if (file->max_idle == 0 || !file->demanded || file->idle_count == 0) return false;
@@ -666,7 +705,51 @@ end_without_chunk(struct rb_vm_trace_chunk_file *file, int error)
     pthread_cond_broadcast(&file->changed);
 }
 
-/* The work of the thread for a file: the next chunk. */
+/*
+ * Bytes to grow by: up to the next multiple of CHUNK_FILE_GROWTH_BYTES, and in a file whose chunks are used again, at
+ * its limit, and where a chunk does not begin at a multiple of its size one chunk.
+ */
+static size_t
+growth(const struct rb_vm_trace_chunk_file *file)
+{
+    size_t bytes = CHUNK_FILE_GROWTH_BYTES - (size_t)(file->size % CHUNK_FILE_GROWTH_BYTES);
+    bool whole = bytes % VM_TRACE_CHUNK_BYTES == 0 && !file->keep_newest && limit_allows(file, bytes);
+    return whole ? bytes : VM_TRACE_CHUNK_BYTES;
+}
+
+/* The next chunks of a file, ready to be written to; *chunk_out is the first. Returns 0 or what went wrong. */
+static int
+make_new(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk *chunk_out)
+{
+    uint64_t offset;
+    size_t bytes = growth(file);
+    int error = grow(file, bytes, &offset);
+    if (bytes > VM_TRACE_CHUNK_BYTES && (error == ENOSPC || error == EDQUOT || error == EFBIG))
+        error = grow(file, bytes = VM_TRACE_CHUNK_BYTES, &offset);
+    if (error) return error;
+    if (map_chunks(file, offset, bytes, chunk_out)) {
+        make_writable(file, (char *)chunk_out->words, bytes);
+        return 0;
+    }
+    error = errno;
+    cut_end(file, bytes);
+    return error;
+}
+
+static void
+push_all_ready(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk chunk)
+{
+    for (size_t left = chunk.mapping->chunks; left > 0; left--) {
+        push_ready(file, chunk);
+        chunk.words += VM_TRACE_CHUNK_WORDS;
+        chunk.offset += VM_TRACE_CHUNK_BYTES;
+        chunk.first = 0;
+    }
+    file->late = file->demanded = false;
+    file->made++;
+}
+
+/* The work of the thread for a file: the next chunks. */
 static void
 make_ready_in_file(struct rb_vm_trace_chunk_file *file)
 {
@@ -677,27 +760,17 @@ make_ready_in_file(struct rb_vm_trace_chunk_file *file)
         return;
     }
     struct vm_trace_counts dropped = { 0, 0 };
-    begin_disk(file, true);
-    void *at = NULL;
+    struct rb_vm_trace_chunk chunk;
+    begin_disk(file);
     int error = file_trouble(file);
-    if (!error && again) {
-        at = renew(file, offset, &dropped, &error);
-    }
-    else if (!error) {
-        error = grow(file, &offset);
-        if (!error && !(at = map_and_touch(file, offset))) {
-            error = errno;
-            cut_last_chunk(file);
-        }
-    }
+    bool made = !error && (again ? renew(file, offset, &dropped, &chunk, &error)
+                                 : (error = make_new(file, &chunk)) == 0);
     end_disk(file);
     done_with_mapping(file);
     file->dropped.events += dropped.events;
     file->dropped.sampled += dropped.sampled;
-    if (at) {
-        file->ready = (struct rb_vm_trace_chunk){ .words = at, .first = offset == 0, .offset = offset };
-        file->late = file->demanded = false;
-        file->made++;
+    if (made) {
+        push_all_ready(file, chunk);
     }
     else if (error == CHUNK_FILE_FULL && !again && file->idle_count > 0) {
         file->max_bytes = file->size; /* what is there is all that it gets */
@@ -709,22 +782,11 @@ make_ready_in_file(struct rb_vm_trace_chunk_file *file)
     }
 }
 
-/*
- * What was given back is unmapped, and what is not used of it is cut off where it is the last of
- * the file.
- */
+/* What was given back is unmapped. With the lock: a forked child must know what is mapped. */
 static void
 clear_spent(struct rb_vm_trace_chunk_file *file)
 {
-    while (file->spent_count > 0) {
-        struct rb_vm_trace_chunk spent = file->spent[--file->spent_count];
-        rb_vm_trace_chunk_drop(&spent); /* with the lock: a forked child must know what is mapped */
-        if (!file->recording || file->max_idle > 0 || file->fd < 0 || file->size != spent.offset + VM_TRACE_CHUNK_BYTES)
-            continue;
-        begin_disk(file, false);
-        if (file_trouble(file) == 0) cut_last_rest(file, spent.offset, spent.used);
-        end_disk(file);
-    }
+    while (file->spent_count > 0) rb_vm_trace_chunk_drop(&file->spent[--file->spent_count]);
 }
 
 static void
@@ -734,7 +796,7 @@ preallocate(void *argument)
     clear_spent(file);
     if (!file->next_wanted) return;
     file->next_wanted = false;
-    if (file->fd < 0 || file->error || file->ended || file->ready.words) return;
+    if (file->fd < 0 || file->error || file->ended || !too_few_ready_p(file)) return;
     if (file->memory) make_ready_in_memory(file);
     else make_ready_in_file(file);
 }
@@ -751,7 +813,7 @@ rb_vm_trace_chunk_file_preallocate(struct rb_vm_trace_chunk_file *file)
 {
     pthread_mutex_lock(&file->lock);
     bool may = file->memory ? file->max_idle > 0 : !file->keep_newest;
-    if (may && file->fd >= 0 && !file->error && !file->ended) ask_for_next(file);
+    if (may && too_few_ready_p(file) && file->fd >= 0 && !file->error && !file->ended) ask_for_next(file);
     pthread_mutex_unlock(&file->lock);
 }
 
@@ -778,13 +840,12 @@ end_preallocator(struct rb_vm_trace_chunk_file *file)
 static bool
 take_ready(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk *chunk_out)
 {
-    if (!file->ready.words) return false;
+    if (file->ready_count == 0) return false;
     if (file_trouble(file)) {
         drop_ready(file);
         return false;
     }
-    *chunk_out = file->ready;
-    file->ready.words = NULL;
+    *chunk_out = pop_ready(file);
     return true;
 }
 
@@ -795,7 +856,7 @@ to_be_had(const struct rb_vm_trace_chunk_file *file)
     uint64_t size = __atomic_load_n(&file->size, __ATOMIC_RELAXED);
     uint64_t new_ones = file->max_bytes > size ? (file->max_bytes - size) / VM_TRACE_CHUNK_BYTES : 0;
     if (new_ones > 0 && file->memory && !file->memory_calls->grows_p(file)) new_ones = 0;
-    return file->idle_count + (file->ready.words != NULL || file->making_again) + new_ones;
+    return file->idle_count + file->ready_count + file->making_again + new_ones;
 }
 
 /*
@@ -817,18 +878,16 @@ own_allowed(const struct rb_vm_trace_chunk_file *file, bool instead)
 static bool
 make_now(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk *chunk_out)
 {
-    uint64_t offset;
-    void *at = next_chunk(file, &offset);
-    if (at) *chunk_out = (struct rb_vm_trace_chunk){ .words = at, .first = offset == 0, .offset = offset };
-    chunk_out->none_idle = !at && !file->error;
-    return at != NULL;
+    if (next_chunk(file, chunk_out)) return true;
+    *chunk_out = (struct rb_vm_trace_chunk){ .none_idle = !file->error };
+    return false;
 }
 
 /* Whether there is no chunk to wait for: all that the file may have are in use. */
 static bool
 all_in_use(const struct rb_vm_trace_chunk_file *file)
 {
-    return !file->making && file->keep_newest && file->idle_count == 0 && !limit_allows(file);
+    return !file->disk_busy && file->keep_newest && file->idle_count == 0 && !limit_allows(file, VM_TRACE_CHUNK_BYTES);
 }
 
 /*
@@ -866,7 +925,7 @@ take_in_time(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk *chun
         /* Others who waited, too, may have got theirs meanwhile. */
         chunk_out->none_idle = own && !own_allowed(file, instead);
         if (chunk_out->none_idle) return false;
-        if (file->ready.words) break;
+        if (file->ready_count > 0) break;
         chunk_out->late = file->late;
         if (file->late) return false;
         if (all_in_use(file)) {
@@ -874,16 +933,15 @@ take_in_time(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk *chun
             return false;
         }
         file->demanded = true;
-        if (!file->making && !file->next_wanted) ask_for_next(file);
+        if (!file->disk_busy && !file->next_wanted) ask_for_next(file);
         if (!file->preallocator.running) return make_now(file, chunk_out); /* no thread is to be had */
         if (made != file->made) until = time_from_now(rb_vm_trace_chunk_file_wait_ns); /* the first time, and when another writer got one */
         made = file->made;
-        if (pthread_cond_timedwait(&file->changed, &file->lock, &until) != ETIMEDOUT || file->ready.words) continue;
+        if (pthread_cond_timedwait(&file->changed, &file->lock, &until) != ETIMEDOUT || file->ready_count > 0) continue;
         if (++waits == CHUNK_FILE_MOST_WAITS || !thread_goes_on_p(file)) file->late = true;
         else until = time_from_now(rb_vm_trace_chunk_file_wait_ns);
     }
-    *chunk_out = file->ready;
-    file->ready.words = NULL;
+    *chunk_out = pop_ready(file);
     return true;
 }
 
@@ -942,17 +1000,13 @@ release_now(struct rb_vm_trace_chunk_file *file, uint64_t offset, size_t used)
     else if (!file->held || !file->memory_calls->hold(file, offset)) rb_vm_trace_chunk_file_push_idle(file, offset);
 }
 
-/* Without a touch of the file. */
+/* Without a touch of the file: what was not used of the chunk stays padding. */
 static void
 release_recording(struct rb_vm_trace_chunk_file *file, uint64_t offset)
 {
-    if (file->max_idle > 0) {
-        rb_vm_trace_chunk_file_push_idle(file, offset);
-        pthread_cond_broadcast(&file->changed); /* who waits for a chunk may get it */
-    } else if (file->preallocator.running &&
-               __atomic_load_n(&file->size, __ATOMIC_RELAXED) == offset + VM_TRACE_CHUNK_BYTES) {
-        rb_vm_trace_preallocator_request(&file->preallocator, &file->lock, preallocate, file); /* to cut it off */
-    }
+    if (file->max_idle == 0) return;
+    rb_vm_trace_chunk_file_push_idle(file, offset);
+    pthread_cond_broadcast(&file->changed); /* who waits for a chunk may get it */
 }
 
 void
@@ -966,7 +1020,6 @@ rb_vm_trace_chunk_file_release(struct rb_vm_trace_chunk_file *file, struct rb_vm
     if (!file->recording) wait_for_disk(file);
     if (file->preallocator.running && !file->memory &&
         file->spent_count < (file->recording ? CHUNK_FILE_MOST_SPENT : 1)) {
-        given.used = used;
         file->spent[file->spent_count++] = given; /* the thread is asked for the next chunk soon: 40 us less for the one who records */
         given.words = NULL;
     }
@@ -974,8 +1027,8 @@ rb_vm_trace_chunk_file_release(struct rb_vm_trace_chunk_file *file, struct rb_vm
     if (*in_use > 0) --*in_use; /* else it is of a file before this one */
     if (file->recording) release_recording(file, chunk->offset);
     else if (file->fd >= 0 && file_trouble(file) == 0) release_now(file, chunk->offset, used);
+    rb_vm_trace_chunk_drop(&given);
     pthread_mutex_unlock(&file->lock);
-    if (given.words) unmap(file, given.words);
 }
 
 void
@@ -1066,10 +1119,10 @@ rb_vm_trace_chunk_file_mend(struct rb_vm_trace_chunk_file *file, struct vm_trace
 }
 
 static bool
-put_memory_under(void *at, const void *address)
+put_memory_under(void *at, size_t bytes, const void *address)
 {
-    if (!at || (uintptr_t)address - (uintptr_t)at >= VM_TRACE_CHUNK_BYTES) return false;
-    return mmap(at, VM_TRACE_CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == at;
+    if (!at || (uintptr_t)address - (uintptr_t)at >= bytes) return false;
+    return mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == at;
 }
 
 bool
@@ -1078,8 +1131,9 @@ rb_vm_trace_chunk_file_fault(struct rb_vm_trace_chunk_file *file, const struct r
 {
     /* All that is called and touched here is allowed in a signal handler. */
     int saved = errno;
-    bool ours = (chunk && put_memory_under(chunk->words, address)) ||
-        put_memory_under(__atomic_load_n(&file->renewing, __ATOMIC_ACQUIRE), address);
+    void *renewing = __atomic_load_n(&file->renewing, __ATOMIC_ACQUIRE);
+    bool ours = (chunk && put_memory_under(chunk->words, VM_TRACE_CHUNK_BYTES, address)) ||
+        put_memory_under(renewing, __atomic_load_n(&file->renewing_bytes, __ATOMIC_RELAXED), address);
     if (ours) __atomic_store_n(&file->cut, true, __ATOMIC_RELAXED);
     errno = saved;
     return ours;
@@ -1102,8 +1156,9 @@ rb_vm_trace_chunk_file_reason(const struct rb_vm_trace_chunk_file *file, int err
 void
 rb_vm_trace_chunk_drop(struct rb_vm_trace_chunk *chunk)
 {
-    if (chunk->words) munmap(chunk->words, VM_TRACE_CHUNK_BYTES);
+    struct rb_vm_trace_mapping *mapping = chunk->words ? chunk->mapping : NULL;
     chunk->words = NULL;
+    if (mapping && --mapping->chunks == 0) end_mapping(mapping);
 }
 
 int
@@ -1153,13 +1208,12 @@ void
 rb_vm_trace_chunk_file_after_fork(struct rb_vm_trace_chunk_file *file)
 {
     rb_vm_trace_preallocator_after_fork(&file->preallocator);
-    for (size_t i = 0; i < file->spent_count; i++) rb_vm_trace_chunk_drop(&file->spent[i]);
-    rb_vm_trace_chunk_drop(&file->ready);
-    /* Of a chunk that the thread was making. In memory all of it is unmapped. */
-    if (file->disk_busy && file->renewing) munmap(file->renewing, VM_TRACE_CHUNK_BYTES);
+    clear_spent(file);
+    while (file->ready_count > 0) rb_vm_trace_chunk_drop(&file->ready[--file->ready_count]);
+    /* Of chunks that the thread was making. In memory all of it is unmapped. */
+    if (file->disk_busy && file->renewing) munmap(file->renewing, file->renewing_bytes);
     file->renewing = NULL;
-    file->spent_count = 0;
-    file->recording = file->disk_busy = file->at_disk = file->making = file->making_again = file->next_wanted =
+    file->recording = file->disk_busy = file->at_disk = file->making_again = file->next_wanted =
         file->demanded = file->late = false;
     begin_waiting(file); /* who waited is no more */
     close_file(file, false);

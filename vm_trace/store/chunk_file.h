@@ -21,9 +21,9 @@
  * valid file again of what is left.
  *
  * Writers hold the GVL, and a disk may be slow. So while events are recorded a thread (preallocator.h)
- * does all that may wait for the disk, with no lock: it makes the next chunk, and cuts off what is
- * not used. A writer that finds no chunk ready waits for CHUNK_FILE_WAIT_NS; then the sink is late, and
- * gives no chunk, until one is ready. Whoever begins or ends a trace waits for the disk.
+ * does all that may wait for the disk, with no lock: it makes the next chunks. A writer that finds no
+ * chunk ready waits for CHUNK_FILE_WAIT_NS; then the sink is late, and gives no chunk, until one is
+ * ready. Whoever begins or ends a trace waits for the disk.
  */
 
 #include "vm_trace/store/preallocator.h"
@@ -47,6 +47,12 @@ extern int64_t rb_vm_trace_chunk_file_wait_ns;   /* is that; tests that must los
 #define CHUNK_FILE_MOST_WAITS 40
 /* Of the system's pages, on which chunks are mapped: those of arm64 may be 4, 16 or 64 KiB. Tests set it. */
 extern size_t rb_vm_trace_chunk_file_page_bytes;
+/*
+ * The thread makes the file longer by so much: a piece of the page cache that is one entry in a page table. Where
+ * the file system has such pieces (ext4 of Linux 6.16, XFS), one fault maps it, and a chunk costs a tenth.
+ */
+#define CHUNK_FILE_GROWTH_BYTES (2 * VM_TRACE_CHUNK_BYTES)
+#define CHUNK_FILE_MOST_READY (2 * CHUNK_FILE_GROWTH_BYTES / VM_TRACE_CHUNK_BYTES - 1)
 #define CHUNK_FILE_MOST_SPENT 16                 /* chunks that were given back and wait for the thread */
 
 /* What can stop a file beside what errno says. */
@@ -66,11 +72,10 @@ struct rb_vm_trace_chunk_file;
 
 /*
  * What differs where chunks are memory in place of a file (memory_ring.c). Called with the lock
- * held, but for touch.
+ * held.
  */
 struct vm_trace_chunk_memory {
     bool (*grows_p)(const struct rb_vm_trace_chunk_file *file); /* whether it can: not when the program closed its descriptor */
-    void (*touch)(void *chunk);                           /* have the pages of a new chunk by one call */
     void (*begin_ring)(struct rb_vm_trace_chunk_file *file);    /* the settings are written: it never becomes shorter from here on */
     bool (*hold)(struct rb_vm_trace_chunk_file *file, uint64_t offset); /* a chunk is released: true when a snapshot still needs it */
     void (*close)(struct rb_vm_trace_chunk_file *file);
@@ -90,6 +95,7 @@ struct rb_vm_trace_chunk_file {
     bool keep_newest;      /* at the limit, use the oldest chunk again */
     bool ended;            /* rb_vm_trace_chunk_file_end was called */
     bool starved;          /* a chunk was refused because all were in use */
+    bool collapses;        /* the thread may ask for large pages: the kernel has not said that it can't */
     bool cut;              /* a page of a chunk was gone, or refused */
     char full[160];        /* which disk has how little space, once that is so; else "" */
     uint64_t *idle;        /* offsets of chunks given back, oldest first: a ring of max_idle */
@@ -97,17 +103,18 @@ struct rb_vm_trace_chunk_file {
     size_t own, shared;    /* chunks in use, by how they were reserved */
     struct vm_trace_counts dropped; /* what stood in chunks that were used again */
     uint64_t sampled_categories;    /* for vm_trace_counts, see chunk_scan.h. Set before it is opened */
-    void *renewing;        /* chunk at hand; like the next one used by rb_vm_trace_chunk_file_fault without the lock */
+    void *renewing;        /* chunks at hand; used by rb_vm_trace_chunk_file_fault without the lock, as is */
+    size_t renewing_bytes;
     struct vm_trace_preallocator preallocator;
-    struct rb_vm_trace_chunk ready; /* made ahead; in a file that grows its last */
+    struct rb_vm_trace_chunk ready[CHUNK_FILE_MOST_READY]; /* made ahead, the first comes first; in a file that grows its last */
+    size_t ready_count;
     struct rb_vm_trace_chunk spent[CHUNK_FILE_MOST_SPENT]; /* given back, for the thread to unmap */
     size_t spent_count;
     uint64_t made;         /* chunks, by the thread */
     bool recording;        /* writers do not wait for the disk */
     bool disk_busy;        /* the thread uses the file, without the lock: nobody else does. `size` changes then by atomic stores */
     bool at_disk;          /* then: the thread is in a call that waits for the disk. Atomic, without the lock */
-    bool making;           /* for the next chunk, */
-    bool making_again;     /* which is one that was idle */
+    bool making_again;     /* then: it makes a chunk that was idle */
     bool next_wanted;      /* the thread is to make one */
     bool demanded;         /* a writer waits for it, or did: where there is none the sink must say why */
     bool late;             /* a writer has waited in vain */
@@ -175,16 +182,16 @@ void rb_vm_trace_chunk_file_recording(struct rb_vm_trace_chunk_file *file, bool 
 bool rb_vm_trace_chunk_file_sound_p(struct rb_vm_trace_chunk_file *file);
 
 /*
- * Have the next chunk made ahead, on another thread. For one who has filled a chunk and will soon
- * fill the next. What keeps its newest events and is full has the oldest chunk made fresh; a file
+ * Have the next chunks made ahead, on another thread, unless there are enough. For one who has filled
+ * a chunk and will soon fill the next. What keeps its newest events and is full has the oldest chunk made fresh; a file
  * only while events are recorded.
  */
 void rb_vm_trace_chunk_file_preallocate(struct rb_vm_trace_chunk_file *file);
 
 /*
  * Give back a chunk of which `used` words hold records; the rest stays padding, or is cut
- * off at a page when the chunk is the last of the file (and will not be used again). The chunk is
- * empty afterwards.
+ * off at a page when nothing is recorded any more and the chunk is the last of the file (and will not be
+ * used again). The chunk is empty afterwards.
  */
 void rb_vm_trace_chunk_file_release(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk *chunk, size_t used);
 
@@ -222,7 +229,10 @@ bool rb_vm_trace_chunk_file_fault(struct rb_vm_trace_chunk_file *file, const str
 /* Text of sink->error, or of a reason like it. Valid until the sink is opened again. */
 const char *rb_vm_trace_chunk_file_reason(const struct rb_vm_trace_chunk_file *file, int error);
 
-/* Unmap without a touch of the file: for the child of a fork, whose parent owns it. */
+/*
+ * Unmap without a touch of the file, once all chunks of the mapping are dropped: for the child of a
+ * fork, whose parent owns it.
+ */
 void rb_vm_trace_chunk_drop(struct rb_vm_trace_chunk *chunk);
 
 /*

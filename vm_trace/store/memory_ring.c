@@ -2,7 +2,7 @@
  * Memory in place of a file. See memory_ring.h.
  */
 #ifndef _GNU_SOURCE
-# define _GNU_SOURCE 1 /* memfd_create, F_ADD_SEALS, MADV_POPULATE_WRITE */
+# define _GNU_SOURCE 1 /* memfd_create, F_ADD_SEALS */
 #endif
 #include "vm_trace/store/memory_ring.h"
 
@@ -19,14 +19,6 @@ grows_p(const struct rb_vm_trace_chunk_file *file)
 {
     struct stat st;
     return fstat(file->fd, &st) == 0 && st.st_dev == file->device && st.st_ino == file->inode;
-}
-
-static void
-touch(void *chunk)
-{
-#ifdef MADV_POPULATE_WRITE
-    if (madvise(chunk, VM_TRACE_CHUNK_BYTES, MADV_POPULATE_WRITE) != 0) { /* then they come one by one */ }
-#endif
 }
 
 static void
@@ -180,7 +172,7 @@ rb_vm_trace_memory_snapshot_end(struct rb_vm_trace_chunk_file *file, struct rb_v
 /* --- making it ----------------------------------------------------------------------------------- */
 
 static const struct vm_trace_chunk_memory calls = {
-    .grows_p = grows_p, .touch = touch, .begin_ring = begin_ring, .hold = hold, .close = close_memory
+    .grows_p = grows_p, .begin_ring = begin_ring, .hold = hold, .close = close_memory
 };
 
 const char *
