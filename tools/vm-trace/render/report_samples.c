@@ -141,11 +141,11 @@ add_places(const struct view *view, struct row_table *rows, const struct place_t
 }
 
 static const struct place_table
-    ran_by_method = {"samples_by_method", "Samples by method: where threads ran", false, false},
-    ran_by_line = {"samples_by_line", "Samples by line: where threads ran", false, false},
-    ran_in_all = {"samples_by_total", "Samples by total time of methods: where threads ran", false, true},
-    waited_by_method = {"sampled_waits_by_method", "Samples by method: where threads waited", true, false},
-    waited_by_line = {"sampled_waits_by_line", "Samples by line: where threads waited", true, false};
+    ran_by_method = {.id = "samples_by_method", .title = "Samples by method: where threads ran"},
+    ran_by_line = {.id = "samples_by_line", .title = "Samples by line: where threads ran"},
+    ran_in_all = {.id = "samples_by_total", .title = "Samples by total time of methods: where threads ran", .total = true},
+    waited_by_method = {.id = "sampled_waits_by_method", .title = "Samples by method: where threads waited", .waits = true},
+    waited_by_line = {.id = "sampled_waits_by_line", .title = "Samples by line: where threads waited", .waits = true};
 
 void
 view_add_samples(const struct view *view)
