@@ -261,7 +261,8 @@ module Bench
         stored, written = %w[store write].map { |what| runs.map { |run| run[what] }.transpose }
         ours, base = Statistics.median(stored[0]), Statistics.median(written[0])
         @rows << Row.new(name: "100 bytes into a file#{where}", unit: "ns", ours: ours, base: base, ratio: base / ours,
-                         spread: spread(written[0].zip(stored[0]).map { |x, y| x / y }), runs: @rounds, target: "<= 40 ns", met: ours <= 40,
+                         spread: spread(written[0].zip(stored[0]).map { |x, y| x / y }), runs: @rounds,
+                         target: "<= 40 ns", met: ours <= 40,
                          note: "all threads; %.0f MB/s; the base is write(2) of a MiB at a time, %.0f MB/s" %
                                [stored, written].map { |columns| Statistics.median(columns[1]) })
       end

@@ -71,11 +71,16 @@ class TestTargets < BenchTest
     assert_match(/^memory .*\n +failed: .*status 5/, out)
   end
 
+  # Measures a group with a program `recording` that is this shell script.
+  def targets_of_recording(ruby, group, script)
+    write("recording", "#!/bin/sh\n#{script}\n")
+    FileUtils.chmod(0o755, path("recording"))
+    targets("--ours", ruby, "--base", ruby, "--quick", "--only", group, "--folder", dir, "--recording", path("recording"))
+  end
+
   def test_the_pause_of_a_save_is_judged_by_places
-    recording = write("recording", "#!/bin/sh\n[ $1 = --pause ] || [ $1 = --cut ] && echo ${2}20 && [ ! -e $3 ]\n").then { path("recording") }
-    FileUtils.chmod(0o755, recording)
     ruby = tracing_ruby("ours", 96)
-    out, status = targets("--ours", ruby, "--base", ruby, "--quick", "--only", "saving", "--folder", dir, "--recording", recording)
+    out, status = targets_of_recording(ruby, "saving", "[ $1 = --pause ] || [ $1 = --cut ] && echo ${2}20 && [ ! -e $3 ]")
     assert_equal 0, status, out
     assert_match(/^pause of a save at 16 MiB, 100 places +10\.0 us .* yes$/, out)
     assert_match(/^pause of a save at 16 MiB, 10000 places +1000 us .* NO$/, out)
@@ -84,10 +89,8 @@ class TestTargets < BenchTest
   end
 
   def test_the_store_is_judged_by_the_processor_time_of_all_threads
-    recording = write("recording", "#!/bin/sh\n[ $1 = --store ] && printf 'write 20000 4000\\nstore 25000 2000\\n'\n").then { path("recording") }
-    FileUtils.chmod(0o755, recording)
-    ruby = tracing_ruby("ours", 96)
-    out, status = targets("--ours", ruby, "--base", ruby, "--quick", "--only", "store", "--folder", dir, "--recording", recording)
+    says = "[ $1 = --store ] && printf 'write 20000 4000\\nstore 25000 2000\\n'"
+    out, status = targets_of_recording(tracing_ruby("ours", 96), "store", says)
     assert_equal 0, status, out
     assert_match(%r{^100 bytes into a file +25\.0 ns +20\.0 ns +0\.8.* yes\n +all threads; 2000 MB/s; .*, 4000 MB/s$}, out)
   end

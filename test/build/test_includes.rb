@@ -84,7 +84,8 @@ class TestIncludes < Minitest::Test
     layered
     write "tools/vm-trace/base/pool.h"
     File.write("#{@root}/tools/vm-trace/base/a.c", "int\na_first(void)\n{\n    return b_first(); /* a_second */\n}\n")
-    File.write("#{@root}/tools/vm-trace/base/b.c", "int\nb_first(void)\n{\n    return 1;\n}\n\nstatic int\na_second(void)\n{\n}\n")
+    File.write("#{@root}/tools/vm-trace/base/b.c",
+               "int\nb_first(void)\n{\n    return 1;\n}\n\nstatic int\na_second(void)\n{\n}\n")
     check("--write")
     assert_equal ["", true], check
     File.write("#{@root}/tools/vm-trace/base/b.c", "int\nb_first(void)\n{\n    return a_first();\n}\n")

@@ -291,9 +291,9 @@ class TestFile < Integration::Test
     with_disk("64m") do |mount|
       result = run_in(@dir, *FLAGS, "--zjit-trace-min-free=62", "--zjit-trace-file=#{mount}/t.fxt", "fill.rb", command: [*in_mount(mount, "64m"), *@command])
       assert_equal [0, "done\n"], [result.status.exitstatus, result.out], result.err
-      assert_match(/events lost \(trace stopped: #{mount} is full \(6[01] MiB free\); give #{jit("--zjit")}-trace-file another disk\)$/, result.err)
+      assert_match(/events lost \(trace stopped: #{mount} is full \(61 MiB free\); give #{jit("--zjit")}-trace-file another disk\)$/, result.err)
       trace = Trace.new(path("t.fxt")).validate
-      assert_operator File.size(path("t.fxt")), :<, 5 << 20
+      assert_operator File.size(path("t.fxt")), :<=, 4 << 20
       summary = trace.summary
       assert_operator summary["sampled"], :>, 10_000
       assert_equal summary["exits"], summary["sampled"] + summary["lost"]

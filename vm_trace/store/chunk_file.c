@@ -235,11 +235,11 @@ describe_full(struct rb_vm_trace_chunk_file *file, uint64_t free_bytes)
 }
 
 /*
- * Whether its disk has less space than is to stay free. What is written at the end may use that.
- * Takes 1 us where the disk is local.
+ * Whether its disk has less space than is to stay free, and so many bytes. What is written at the end may
+ * use the space that is to stay free. Takes 1 us where the disk is local.
  */
 static bool
-disk_full(struct rb_vm_trace_chunk_file *file)
+disk_full(struct rb_vm_trace_chunk_file *file, size_t bytes)
 {
     struct statfs disk;
     if (!file->min_free_bytes || file->memory || file->ended || fstatfs(file->fd, &disk) != 0) return false;
@@ -250,7 +250,7 @@ disk_full(struct rb_vm_trace_chunk_file *file)
         const uint64_t gib = UINT64_C(1) << 30;
         least = all_bytes / 20 < gib ? all_bytes / 20 : gib;
     }
-    if (free_bytes >= least) return false;
+    if (free_bytes >= least + bytes) return false;
     describe_full(file, free_bytes);
     return true;
 }
@@ -341,7 +341,7 @@ grow(struct rb_vm_trace_chunk_file *file, size_t bytes, uint64_t *offset_out)
     *offset_out = file->size;
     if (unfilled) return unfilled;
     if (!rlimit_allows(file->size + bytes)) return EFBIG;
-    if (disk_full(file)) return CHUNK_FILE_FULL;
+    if (disk_full(file, bytes - VM_TRACE_CHUNK_BYTES)) return CHUNK_FILE_FULL; /* as if it grew chunk by chunk */
 #ifdef FALLOC_FL_KEEP_SIZE
     /* Ask for the space without a change of size, for new bytes would be zeros. */
     if (fallocate(file->fd, FALLOC_FL_KEEP_SIZE, (off_t)file->size, (off_t)bytes) != 0 &&
@@ -724,7 +724,8 @@ make_new(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk *chunk_ou
     uint64_t offset;
     size_t bytes = growth(file);
     int error = grow(file, bytes, &offset);
-    if (bytes > VM_TRACE_CHUNK_BYTES && (error == ENOSPC || error == EDQUOT || error == EFBIG))
+    if (bytes > VM_TRACE_CHUNK_BYTES &&
+        (error == ENOSPC || error == EDQUOT || error == EFBIG || error == CHUNK_FILE_FULL))
         error = grow(file, bytes = VM_TRACE_CHUNK_BYTES, &offset);
     if (error) return error;
     if (map_chunks(file, offset, bytes, chunk_out)) {
@@ -1167,7 +1168,7 @@ rb_vm_trace_chunk_file_append(struct rb_vm_trace_chunk_file *file, const uint64_
     const char *from = (const char *)words;
     size_t bytes = count * FXT_WORD_BYTES;
     if (!rlimit_allows(file->size + bytes)) return EFBIG;
-    if (disk_full(file)) return CHUNK_FILE_FULL;
+    if (disk_full(file, 0)) return CHUNK_FILE_FULL;
     for (size_t done = 0; done < bytes; ) {
         ssize_t n = write(file->fd, from + done, bytes - done);
         if (n == 0) return ENOSPC;

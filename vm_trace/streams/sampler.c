@@ -169,6 +169,7 @@ clear(struct vm_trace_sampled *thread)
     thread->collections = 0;
     thread->ec = NULL;
     thread->since_ns = 0;
+    thread->computes = false;
     sampled_phase(thread, VM_TRACE_SETTLES);
 }
 
@@ -271,10 +272,10 @@ rb_vm_trace_sampled_charge_cpu(struct vm_trace_sampled *thread)
     atomic_fetch_add_explicit(&thread->without_ns, rb_vm_trace_clock_system_ns() - until_ns, memory_order_relaxed);
 }
 
-/* The first look at a wait. Short ones have none, so the clock is read seldom. */
-static void
-see_wait(struct vm_trace_sampled *thread, uint32_t tid)
+void
+rb_vm_trace_sampled_see_wait(struct vm_trace_sampled *thread)
 {
+    uint32_t tid = atomic_load_explicit(&thread->tid, memory_order_relaxed);
     uint32_t wait = atomic_load_explicit(&thread->waits, memory_order_acquire);
     if (atomic_load_explicit(&thread->seen_wait, memory_order_relaxed) == wait) return;
     if (atomic_load_explicit(&thread->shares_native, memory_order_relaxed)) return;
@@ -557,7 +558,7 @@ look_at(struct vm_trace_sampled *thread, const struct look *look)
       default: /* without the GVL */
         if (sampler.sampling.cpu && atomic_load_explicit(&thread->ran_until_ns, memory_order_relaxed))
             charge_cpu(thread, tid, look->elapsed_ns);
-        if (moments && phase == VM_TRACE_BLOCKS) see_wait(thread, tid);
+        if (moments && phase == VM_TRACE_BLOCKS) rb_vm_trace_sampled_see_wait(thread);
         break;
     }
     if (moments) sampled_charge(thread, charge_of(phase), moments * sampler.sampling.period_ns, moments);

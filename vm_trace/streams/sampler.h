@@ -69,7 +69,7 @@ struct vm_trace_sampled {
     _Atomic uint64_t without_ns; /* since the last look: how long it had no GVL, but for a wait that it is in */
     _Atomic uint32_t waits;    /* how often it has given up the GVL */
     _Atomic bool shares_native; /* while it waits, its native thread may run others */
-    /* Of a wait: at the first look, the CPU time of its native thread, and when that was. */
+    /* Of a wait: when it was seen first, the CPU time of its native thread, and when that was. */
     _Atomic uint32_t seen_wait; /* number of the wait */
     _Atomic uint64_t seen_cpu_ns, seen_ns;
     /* The thread's own. */
@@ -78,6 +78,7 @@ struct vm_trace_sampled {
     uint32_t collections;      /* how many had begun when it kept such stacks */
     struct rb_execution_context_struct *ec; /* while it does not */
     uint64_t since_ns;         /* of the phases BLOCKS and COLLECTS */
+    bool computes;             /* it had a CPU in the last wait that was charged */
     /* The sampler's own; they stay when the thread has ended. */
     uint32_t file_tid;         /* whose file that is */
     int file_and_1;            /* what tells whether it runs, a descriptor of the sampler's; 0: none */
@@ -152,7 +153,14 @@ void rb_vm_trace_sampled_settle(struct vm_trace_sampled *thread);
 void rb_vm_trace_sampled_charge_cpu(struct vm_trace_sampled *thread);
 
 /*
- * What share of a wait that a look has seen, and that ended at `to_ns`, a thread without the GVL had a CPU for: a
+ * The thread waits: note its CPU time, if nobody has. The sampler does that at its first look, so that short waits take
+ * no clock; a thread whose wait before was C that computes does it itself, or what is before a late look would be lost.
+ * Not under the scheduler's lock.
+ */
+void rb_vm_trace_sampled_see_wait(struct vm_trace_sampled *thread);
+
+/*
+ * What share of a wait that was seen, and that ended at `to_ns`, a thread without the GVL had a CPU for: a
  * method in C computes so. 0: its native thread may have run others. From now on the wait counts as not seen. The
  * thread itself, or who has its ractor's GVL while it waits.
  */

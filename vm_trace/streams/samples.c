@@ -195,6 +195,7 @@ put_blocked(struct rb_vm_trace_ractor *ractor, struct vm_trace_sampled *thread, 
         double share = rb_vm_trace_sampled_cpu_share(thread, stretch->to_ns);
         ran.ns = (uint64_t)(share * (double)blocked.ns);
         ran.ticks = (uint64_t)(share * (double)blocked.ticks);
+        thread->computes = ran.ns > 0;
     }
     blocked.ns -= ran.ns;
     blocked.ticks -= ran.ticks;
@@ -347,6 +348,7 @@ rb_vm_trace_sampled_suspending_slow(struct rb_execution_context_struct *ec, stru
         thread->ring = NULL;
     }
     stand_still(thread, ec);
+    if (why == RB_VM_TRACE_BLOCKED && thread->computes) rb_vm_trace_sampled_see_wait(thread);
     if (why != RB_VM_TRACE_DEAD) return;
     memory->sampled.session = 0;
     rb_vm_trace_sampled_end(thread);
