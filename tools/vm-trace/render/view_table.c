@@ -121,11 +121,17 @@ sums_add(const struct table_def *def, struct sums *sums, const void *row)
     }
 }
 
-static bool
-counts(const struct table_def *def, const void *row)
+/* The column without which a row does not count, or NULL. */
+static const struct table_column *
+least_column(const struct table_def *def)
 {
-    if (def->unless_zero != NULL)
-        return cell_of(def, &def->columns[column_of(def, def->unless_zero)], row).number > 0;
+    return def->unless_zero != NULL ? &def->columns[column_of(def, def->unless_zero)] : NULL;
+}
+
+static bool
+counts(const struct table_def *def, const struct table_column *least, const void *row)
+{
+    if (least != NULL) return cell_of(def, least, row).number > 0;
     return def->counts == NULL || def->counts(def, row);
 }
 
@@ -154,9 +160,10 @@ static struct sums
 sum_rows(const struct table_def *def)
 {
     struct sums sums = {0};
+    const struct table_column *least = least_column(def);
     for (uint32_t i = 0; i < rows_in(def); i++) {
         const void *row = row_at(def, i);
-        if (counts(def, row)) sums_add(def, &sums, row);
+        if (counts(def, least, row)) sums_add(def, &sums, row);
     }
     clamp(def, sums.cells);
     return sums;
@@ -302,13 +309,14 @@ view_table(const struct table_def *def)
     sort_rows(def);
     struct making making = {.def = def, .all = sum_rows(def)};
     struct sums rest = {0};
+    const struct table_column *least = least_column(def);
     uint32_t shown = 0;
     void *merged = def->merge != NULL ? xcalloc(1, def->rows->row_bytes) : NULL;
     begin(&making);
     if (def->first != NULL) add_row(&making, def->first, false);
     for (uint32_t i = 0; i < rows_in(def); i++) {
         const void *row = row_at(def, i);
-        if (!counts(def, row)) continue;
+        if (!counts(def, least, row)) continue;
         if (shown < def->view->top) add_row(&making, row, false), shown++;
         else if (def->no_rest) break;
         else if (merged != NULL) def->merge(merged, row);
