@@ -123,8 +123,6 @@ function call_slices({ data, S, label_threads }) {
     return sums.filter((sum) => sum.calls > 0).sort((a, b) => b.own - a.own || b.total - a.total);
   }
 
-  // The nodes of a flame graph, and for each slice its node. Paths beyond the limit stay in their callers.
-  let flame = null;
   // The time in which a fiber does not run, the slice `i`, is none of the calls around it.
   function take_out(nodes, node_of, i, column, ns) {
     let node = parent_of[i] < 0 ? NO_NODE : node_of[parent_of[i]];
@@ -134,6 +132,8 @@ function call_slices({ data, S, label_threads }) {
     }
   }
 
+  // The nodes of a flame graph, and for each slice its node. Paths beyond the limit stay in their callers.
+  let flame = null;
   function flame_paths() {
     if (flame) return flame;
     const nodes = [{ parent: 0, text: "all calls", total: 0 }], node_of = new Uint32Array(count);
