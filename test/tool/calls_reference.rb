@@ -1,6 +1,7 @@
 # What a trace of calls adds up to, computed from all calls at once: the tool knows each call only when it
 # returns. Times are milliseconds, or whatever the calls have.
 class CallsReference
+  SUSPENDED = "(fiber suspended)" # no call, and nobody's own time
   Call = Struct.new(:thread, :name, :from, :to, :children, :parent)
 
   attr_reader :roots
@@ -24,13 +25,15 @@ class CallsReference
   def time(call) = [[call.to, @till].min - [call.from, @since].max, 0].max
   def own(call) = time(call) - call.children.sum { |child| time(child) }
 
+  def called = @counted.reject { |call| call.name == SUSPENDED }
+
   def ancestors(call) = Enumerator.produce(call.parent) { |c| c&.parent }.take_while(&:itself)
 
   def depth = @calls.map { |call| ancestors(call).size }.max
 
   # name => [calls, total, own, max]
   def methods
-    @counted.group_by(&:name).transform_values do |all|
+    called.group_by(&:name).transform_values do |all|
       outermost = all.reject { |call| ancestors(call).any? { |a| a.name == call.name } }
       [all.size, outermost.sum { |c| time(c) }, all.sum { |c| own(c) }, all.map { |c| time(c) }.max]
     end
@@ -38,20 +41,20 @@ class CallsReference
 
   # [caller or nil, callee] => [calls, total, own]
   def pairs
-    @counted.group_by { |c| [c.parent&.name, c.name] }.transform_values do |all|
+    called.group_by { |c| [c.parent&.name, c.name] }.transform_values do |all|
       [all.size, all.sum { |c| time(c) }, all.sum { |c| own(c) }]
     end
   end
 
   # thread => time in calls
   def threads
-    @counted.group_by(&:thread).transform_values { |all| all.reject(&:parent).sum { |c| time(c) } }
+    called.group_by(&:thread).transform_values { |all| all.sum { |c| own(c) } }
   end
 
   # outermost;...;innermost => own time
   def stacks
     sums = Hash.new(0)
-    @counted.each { |c| sums[[*ancestors(c).reverse, c].map(&:name).join(";")] += own(c) }
+    called.each { |c| sums[[*ancestors(c).reverse, c].map(&:name).join(";")] += own(c) }
     sums.reject { |_, ns| ns.zero? }
   end
 

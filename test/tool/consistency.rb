@@ -362,6 +362,7 @@ module Consistency
       found = rows.flat_map do |row|
         above = above(row, slices)
         own = [[[row["name"], :own], row["dur"]], [[row["name"], :calls], 1]]
+        own.clear if row["name"] == CallsReference::SUSPENDED
         above ? own << [[above["name"], :own], -row["dur"]] : own
       end
       agree "calls", found, calls.reject { |(_, what), _| what == :total }

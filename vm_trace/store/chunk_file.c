@@ -402,8 +402,8 @@ static bool
 map_chunks(struct rb_vm_trace_chunk_file *file, uint64_t offset, size_t bytes, struct rb_vm_trace_chunk *chunk_out)
 {
     struct rb_vm_trace_mapping *mapping = NULL;
-    void *at = file->memory + offset;
-    if (!file->memory) {
+    void *at = file->memory ? file->memory + offset : NULL;
+    if (!at) {
         if (!(mapping = malloc(sizeof(*mapping)))) return false;
         if ((at = map_file(file, offset, bytes)) == MAP_FAILED) {
             int error = errno;
