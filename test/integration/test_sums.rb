@@ -88,7 +88,7 @@ class TestSums < Integration::Test
     def work(n) = n.times.sum { |i| i % 3 == 0 ? i.to_f : i } + (4611686018427387903 + n).hash % 2
     def serve(queue)
       while (n = queue.pop)
-        work(60 + n)
+        work(5 + n)
         Array.new(20) { |i| "#{i}" * 8 }
         sleep 0.001 if n % 5 == 0
         GC.start(full_mark: n.even?) if n % 9 == 0
@@ -113,7 +113,8 @@ class TestSums < Integration::Test
       run = trace(ALL_STREAMS, "--vm-trace=full,samples:1ms,allocations:4K", env: env)
       paths = run.traces.map(&:path)
       assert_equal 2, paths.size
-      [*paths.map { |path| [path] }, paths, [merged(paths, run.dir)]].each { |files| assert_consistent(*files) }
+      paths.each { |path| assert_consistent(path) }
+      [paths, [merged(paths, run.dir)]].each { |files| assert_consistent(*files) } if env.empty?
       PARTS.each { |from, to| assert_consistent(part(run.trace.path, from, to), of: "from #{from} to #{to} of #{env}") }
     end
   end
