@@ -64,6 +64,21 @@ class TestEndpoints < Minitest::Test
     end.build.bytes
   end
 
+  # Of wall time of requests: a job inside of one counts once, spans without an endpoint and fibers not at all.
+  def test_the_first_screen_says_where_requests_spent_their_time
+    text, of_part = ["", "--since=65ms"].map { |option| with_file(trace) { |path| tool("report", *option.split, path).out } }
+    assert_equal "140 ms of 3 requests and jobs [--endpoints]", text[/^Where the time went: (.*)/, 1]
+    assert_equal [%w[79.3 111.00 running], %w[14.3 20.00 blocked], ["4.3", "6.00", "waiting for the GVL"],
+                  ["2.1", "3.00", "garbage collection"]], text.scan(/^ +([\d.]+) % +([\d.]+) ms +(.*)/)
+    assert_match(/^What to change first; gains are of 169 ms of 1 thread, without blocked time$/, text)
+    assert_operator text.lines.map { |line| line.chomp.size }.max, :<=, 80
+    assert_match(/^Where the time went: 40.0 ms of 2 requests/, of_part, "that began in the window: a job, and a request")
+    [of_fibers, CallsTrace.new { |t| t.call(:main, "A#a (/a.rb:1)", 1, 2) }.build.bytes].each do |bytes|
+      refute_match(/request/, with_file(bytes) { |path| tool("report", path).out })
+    end
+    assert_match(/ of 1 thread, without/, tool("report", "-", stdin: trace).out, "a pipe is read once")
+  end
+
   def test_requests_in_fibers_have_the_states_of_their_thread
     spent = rows(endpoints(of_fibers), "endpoint_costs")
     assert_equal [32 * MS, 2 * MS, 8 * MS, 10 * MS, 1, 1 * MS], costs(spent["Slow"]).first(6)

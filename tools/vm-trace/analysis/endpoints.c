@@ -64,7 +64,7 @@ endpoints_span(struct endpoints *endpoints, const uint32_t thread_key[ENDPOINT_T
         endpoints->uncounted++;
         return;
     }
-    struct endpoint_span span = {.time = found->time, .id = found->id, .file = found->file,
+    struct endpoint_span span = {.time = found->time, .id = found->id, .file = found->file, .marked = found->marked,
                                  .endpoint = row_table_number(&endpoints->rows, endpoint)};
     thread->name = found->thread_name;
     make_room(thread->spans, thread->count, thread->capacity);
@@ -72,6 +72,7 @@ endpoints_span(struct endpoints *endpoints, const uint32_t thread_key[ENDPOINT_T
     endpoints->spans++;
     endpoint->failed += found->failed;
     durations_add(&endpoint->durations, endpoint_span_ns(&span));
+    endpoints->marked += found->marked;
     endpoints->of_fibers += found->fiber;
     if (!found->fiber) return;
     bool first = thread->link == FIBER_NEW;
@@ -90,6 +91,19 @@ compare_spans(const void *left, const void *right)
     return 0;
 }
 
+/* Those of fibers count for none: what a thread does counts for each fiber that waits for it. */
+static void
+note_outer(struct endpoints *endpoints, const struct endpoint_thread *thread, struct endpoint_span *span)
+{
+    if (!span->marked || thread->link != FIBER_NEW) return;
+    for (uint32_t around = span->parent; around > 0; around = thread->spans[around - 1].parent) {
+        if (thread->spans[around - 1].marked) return;
+    }
+    span->outer = true;
+    endpoints->outer.spans++;
+    endpoints->outer.ns += endpoint_span_ns(span);
+}
+
 void
 endpoints_spans_end(struct endpoints *endpoints)
 {
@@ -103,6 +117,7 @@ endpoints_spans_end(struct endpoints *endpoints)
                 around = thread->spans[around - 1].parent;
             span->parent = around;
             around = number + 1;
+            note_outer(endpoints, thread, span);
             struct endpoint *endpoint = row_table_at(&endpoints->rows, span->endpoint);
             if (endpoint->slowest.known &&
                 endpoint_span_ns(span) <= endpoint_span_ns(endpoint_slowest(endpoints, endpoint))) continue;
@@ -128,6 +143,7 @@ add_to(struct endpoints *endpoints, const struct endpoint_thread *thread, uint32
 {
     struct endpoint *endpoint = row_table_at(&endpoints->rows, thread->spans[number].endpoint);
     endpoint->costs[cost] += amount;
+    if (thread->spans[number].outer) endpoints->outer.costs[cost] += amount;
     if (endpoint->slowest.span == number && endpoint->slowest.thread == row_table_number(&endpoints->threads, thread))
         endpoint->slowest.costs[cost] += amount;
 }

@@ -37,7 +37,7 @@ struct endpoint_span {
     uint32_t endpoint; /* number of its row */
     uint32_t parent;   /* number + 1 in its thread's list; 0: none */
     uint32_t id;       /* of the request or job, or STRING_NONE */
-    uint32_t file;
+    uint32_t file : 30, marked : 1, outer : 1; /* it has the argument `endpoint`; it is inside of no other such span */
 };
 
 /* A thread or fiber, whatever its number elsewhere. */
@@ -81,6 +81,11 @@ struct endpoints {
     uint64_t threadless;  /* of these: their thread is not known, so its states do not count */
     uint64_t unended;
     uint64_t uncounted; /* spans: too many, or too many of something */
+    uint32_t marked;    /* spans with the argument */
+    struct {
+        uint32_t spans;
+        uint64_t ns, costs[ENDPOINT_COSTS];
+    } outer; /* spans of threads that have the argument, and are inside of no other one: nothing counts twice */
     bool complete;      /* all spans are known */
     bool recorded[ENDPOINT_COSTS]; /* the files have such events, on whatever thread */
 };
@@ -93,6 +98,7 @@ struct endpoint_found {
     uint32_t of_tid;      /* of a fiber's first span: its thread's; 0: not known */
     uint32_t file;
     bool failed;
+    bool marked; /* it has the argument `endpoint` */
     struct interval time;
 };
 

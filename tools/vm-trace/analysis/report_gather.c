@@ -245,6 +245,7 @@ add_endpoint(struct report *report, const struct duration_edge *begin, const str
         .thread_name = thread->name,
         .file = report->file_count - 1,
         .failed = end->category == STRING_MARKER && end->failed,
+        .marked = endpoint != STRING_NONE,
         .time = {begin->ts_ns, end->ts_ns},
     };
     endpoints_span(report->endpoints, key.words, &found);
@@ -1086,6 +1087,18 @@ report_read_all(struct report *report, uint64_t max_faults, int file_count, char
     for (int i = 0; i < file_count; i++) status = worse(status, report_read_one(report, max_faults, files[i]));
     report_read_end(report);
     return status;
+}
+
+void
+report_read_requests(struct report *report, size_t memory_bytes, int file_count, char **files)
+{
+    if (report->endpoints->marked == 0) return;
+    endpoints_spans_end(report->endpoints);
+    struct report *again = report_new(memory_bytes, &report->filter);
+    again->silent = true;
+    again->endpoints = report->endpoints;
+    report_read_all(again, 0, file_count, files);
+    report_free(again);
 }
 
 uint64_t

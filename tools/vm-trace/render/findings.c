@@ -169,7 +169,7 @@ static void
 list_states(struct where *where)
 {
     static const char *const others[WHERE_KINDS - EXECUTION_UNSEEN] = {"interpreted", "running", "waiting for a CPU",
-                                                                         "C without the GVL"};
+                                                                         "C without the GVL", "not recorded"};
     for (unsigned kind = 0; kind < WHERE_KINDS; kind++) {
         if (where->ns[kind] == 0) continue;
         bool known = kind < EXECUTION_UNSEEN;
@@ -206,6 +206,23 @@ where_of(const struct view *view)
     }
     take_out_no_cpu(report, &where, source);
     if (source != OF_SAMPLES) take_out_without_gvl(report, &where);
+    list_states(&where);
+    return where;
+}
+
+static struct where
+requests_of(const struct report *report)
+{
+    struct where where = {.cpu_part = 1};
+    const struct endpoints *endpoints = report->endpoints;
+    if (endpoints == NULL || !endpoints->recorded[ENDPOINT_RAN] || endpoints->outer.ns == 0) return where;
+    const uint64_t *costs = endpoints->outer.costs;
+    where.whole_ns = endpoints->outer.ns;
+    where.ns[EXECUTION_GC] = costs[ENDPOINT_GC];
+    where.ns[WHERE_RUNNING] = costs[ENDPOINT_RAN] - costs[ENDPOINT_GC];
+    where.ns[EXECUTION_WAITING] = costs[ENDPOINT_WAITED];
+    where.ns[EXECUTION_BLOCKED] = costs[ENDPOINT_BLOCKED];
+    where.ns[WHERE_UNSEEN] = where.whole_ns - costs[ENDPOINT_RAN] - costs[ENDPOINT_WAITED] - costs[ENDPOINT_BLOCKED];
     list_states(&where);
     return where;
 }
@@ -652,7 +669,8 @@ add_collections(const struct view *view, struct findings *findings, const struct
         .subject = FINDING_GC,
         .what = text_of("garbage collections"),
         .place = text_of(""),
-        .cause = document_text(view->document, "%s collections took %s", with_commas(number, by_place->collections),
+        .cause = document_text(view->document, "%s collection%s took %s", with_commas(number, by_place->collections),
+                               by_place->collections == 1 ? "" : "s",
                                duration_text(time, (uint64_t)by_place->gc_ns)),
         .helps = text_of(by_place->allocations.count == 0
                              ? "Record what allocates: --vm-trace=profile."
@@ -860,7 +878,7 @@ add_called_methods(const struct view *view, struct findings *findings)
 struct findings
 findings_of(const struct view *view)
 {
-    struct findings findings = {.where = where_of(view)};
+    struct findings findings = {.where = where_of(view), .requests = requests_of(view->report)};
     struct report *report = view->report;
     struct by_place by_place = gather_places(view, &findings.where);
     for (uint32_t i = 0; i < by_place.rows.count; i++)

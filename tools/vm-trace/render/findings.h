@@ -13,7 +13,14 @@
 enum { FINDINGS_MOST = 5 };
 
 /* An enum execution_state, or what other streams know instead. */
-enum where_kind { WHERE_INTERPRETED = EXECUTION_UNSEEN, WHERE_RUNNING, WHERE_NO_CPU, WHERE_WITHOUT_GVL, WHERE_KINDS };
+enum where_kind {
+    WHERE_INTERPRETED = EXECUTION_UNSEEN,
+    WHERE_RUNNING,
+    WHERE_NO_CPU,
+    WHERE_WITHOUT_GVL,
+    WHERE_UNSEEN,
+    WHERE_KINDS
+};
 
 struct where_state {
     const char *name; /* for people */
@@ -59,6 +66,7 @@ struct finding {
 
 struct findings {
     struct where where;
+    struct where requests; /* wall time of requests and jobs, by states of their threads; count 0: the trace has none */
     struct finding list[FINDINGS_MOST];
     unsigned count;
     bool counts; /* the rows are exits by number: no cause has a time */

@@ -159,16 +159,38 @@ put_notes(FILE *out, const struct document *head)
     return count + (more > 0);
 }
 
-static void
-put_where(FILE *out, const struct where *where, unsigned most)
+enum { WHOLE_TEXT = 160 };
+
+/* "3.2 s of the main thread" */
+static char *
+whole_text(char to[WHOLE_TEXT], const struct where *where)
 {
-    char time[NUMBER_TEXT], count[NUMBER_TEXT], of[120] = "the main thread";
+    char time[NUMBER_TEXT], count[NUMBER_TEXT];
     bool one = where->threads == 1;
+    duration_text(time, where->whole_ns);
     with_commas(count, where->threads);
-    if (!where->of_main) snprintf(of, sizeof of, "%s thread%s, without blocked time", count, one ? "" : "s");
-    else if (!one) snprintf(of, sizeof of, "the main threads of %s processes", count);
-    fprintf(out, "%sWhere the time went: %s of %s%s\n", style(out, STYLE_BOLD), duration_text(time, where->whole_ns), of,
-            style(out, STYLE_PLAIN));
+    if (!where->of_main)
+        snprintf(to, WHOLE_TEXT, "%s of %s thread%s, without blocked time", time, count, one ? "" : "s");
+    else if (one) snprintf(to, WHOLE_TEXT, "%s of the main thread", time);
+    else snprintf(to, WHOLE_TEXT, "%s of the main threads of %s processes", time, count);
+    return to;
+}
+
+static char *
+requests_text(char to[WHOLE_TEXT], const struct endpoints *endpoints)
+{
+    char time[NUMBER_TEXT], count[NUMBER_TEXT];
+    snprintf(to, WHOLE_TEXT, "%s of %s %s [--endpoints]", duration_text(time, endpoints->outer.ns),
+             with_commas(count, endpoints->outer.spans), endpoints->outer.spans == 1 ? "request" : "requests and jobs");
+    return to;
+}
+
+/* whole: what the states are a part of. */
+static void
+put_where(FILE *out, const struct where *where, const char *whole, unsigned most)
+{
+    char time[NUMBER_TEXT];
+    fprintf(out, "%sWhere the time went: %s%s\n", style(out, STYLE_BOLD), whole, style(out, STYLE_PLAIN));
     unsigned shown = where->count < most ? where->count : most;
     struct duration_scale scale = {0};
     for (unsigned i = 0; i < shown; i++) duration_scale_add(&scale, where->states[i].ns);
@@ -282,14 +304,19 @@ report_first_print(FILE *out, struct report *report, const struct document *head
     unsigned room = used < SCREEN_LINES ? SCREEN_LINES - used : 0;
     unsigned blank = room > 4, states = room > 4 ? room - 2 : room > 1 ? room : 2;
     if (states > STATES_SHOWN) states = STATES_SHOWN;
-    if (findings.where.count > 0) {
+    bool requests = findings.requests.count > 0;
+    const struct where *where = requests ? &findings.requests : &findings.where;
+    char whole[WHOLE_TEXT], gains[WHOLE_TEXT + sizeof "; gains are of "] = ", and what that gains";
+    if (where->count > 0) {
         if (blank) putc('\n', out);
-        put_where(out, &findings.where, states);
+        put_where(out, where, requests ? requests_text(whole, report->endpoints) : whole_text(whole, where), states);
     }
     if (blank) putc('\n', out);
+    if (requests && findings.where.count > 0)
+        snprintf(gains, sizeof gains, "; gains are of %s", whole_text(whole, &findings.where));
     if (findings.count > 0)
         fprintf(out, "%sWhat to change first%s%s\n", style(out, STYLE_BOLD),
-                findings.counts ? " (of the number of exits: their cost is not recorded)" : ", and what that gains",
+                findings.counts ? " (of the number of exits: their cost is not recorded)" : gains,
                 style(out, STYLE_PLAIN));
     for (unsigned i = 0; i < findings.count; i++) put_finding(out, i + 1, &findings.list[i]);
     if (findings.count == 0) put_nothing(out, report, &findings);

@@ -81,8 +81,12 @@ print_first(const struct options *options, int count, char **traces)
 {
     const struct report_filter all = {.since_ns = INT64_MIN, .until_ns = INT64_MAX};
     struct report *report = report_new(options->memory_bytes, &all);
+    struct endpoints endpoints;
     enum { FAULTS = 3 };
+    endpoints_init(&endpoints, report->pool);
+    report->endpoints = &endpoints;
     report_read_all(report, FAULTS, count, traces);
+    report_read_requests(report, options->memory_bytes, count, traces);
     bool readable = report_readable(report);
     if (readable) {
         struct document document = {0};
@@ -95,6 +99,7 @@ print_first(const struct options *options, int count, char **traces)
         document_free(&document);
     }
     report_free(report);
+    endpoints_free(&endpoints);
     return readable;
 }
 

@@ -62,16 +62,15 @@ first_screen_p(void)
     return format == FORMAT_TEXT && table == NULL && !all && !advice && !chosen_p();
 }
 
-static bool
-endpoints_possible(int file_count, char **files)
+/* Returns why requests cannot be told apart, or NULL. */
+static const char *
+no_endpoints(int file_count, char **files)
 {
-    const char *fault = NULL;
-    if (filter.reason != NULL || filter.method != NULL) fault = "--reason and --method choose exits, not requests";
+    if (filter.reason != NULL || filter.method != NULL) return "--reason and --method choose exits, not requests";
     for (int i = 0; i < file_count; i++) {
-        if (strcmp(files[i], "-") == 0) fault = "it reads traces twice: give a file, not standard input";
+        if (strcmp(files[i], "-") == 0) return "it reads traces twice: give a file, not standard input";
     }
-    if (fault != NULL) fprintf(stderr, "vm-trace: report: --endpoints: %s\n", fault);
-    return fault == NULL;
+    return NULL;
 }
 
 /* Reads all files for the spans of requests, without a word about faults: they are read again. Returns what has the
@@ -92,14 +91,21 @@ static enum status
 run(const struct options *options, int file_count, char **files)
 {
     if (!trace_filter_window("report", filter.since_ns, filter.until_ns)) return STATUS_USAGE;
-    if (by_endpoint && !endpoints_possible(file_count, files)) return STATUS_USAGE;
+    const char *fault = no_endpoints(file_count, files);
+    if (by_endpoint && fault != NULL) {
+        fprintf(stderr, "vm-trace: report: --endpoints: %s\n", fault);
+        return STATUS_USAGE;
+    }
+    bool with_requests = first_screen_p() && fault == NULL;
     struct endpoints endpoints;
     struct report *first = by_endpoint ? find_endpoints(&endpoints, options, file_count, files) : NULL;
     struct report *report = report_new(options->memory_bytes, &filter);
-    if (by_endpoint) report->endpoints = &endpoints;
+    if (with_requests) endpoints_init(&endpoints, report->pool);
+    if (by_endpoint || with_requests) report->endpoints = &endpoints;
     report->each_thread = each_thread;
     report->by_gem = by_gem;
     enum status status = report_read_all(report, options->max_faults, file_count, files);
+    if (with_requests) report_read_requests(report, options->memory_bytes, file_count, files);
     if (report_readable(report)) {
         struct document document = {0};
         document_partial(&document, reader_parts(report->reader));
@@ -119,10 +125,8 @@ run(const struct options *options, int file_count, char **files)
         document_free(&document);
     }
     report_free(report);
-    if (by_endpoint) {
-        endpoints_free(&endpoints);
-        report_free(first);
-    }
+    if (by_endpoint || with_requests) endpoints_free(&endpoints);
+    if (by_endpoint) report_free(first);
     return worse(status, finish_output());
 }
 
