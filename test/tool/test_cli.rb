@@ -122,7 +122,7 @@ class TestCli < Minitest::Test
 
   def test_a_folder_stands_for_its_traces
     Dir.mktmpdir do |dir|
-      (commands - %w[annotate cut scrub explain metrics record top start stop status save]).each do |command|
+      (commands - %w[annotate cut scrub explain metrics open record top start stop status save]).each do |command|
         arguments = { "history" => [dir, "Foo#bar"], "query" => [dir, "select count(*) from process"],
                       "diff" => [dir, dir], "export" => ["--format=folded", dir] }.fetch(command, [dir])
         FileUtils.rm_f(Dir["#{dir}/*"])

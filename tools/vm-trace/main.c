@@ -26,6 +26,7 @@ static const struct command *const commands[] = {
     &command_export,
     &command_metrics,
     &command_html,
+    &command_open,
     &command_merge,
     &command_cut,
     &command_scrub,

@@ -33,6 +33,7 @@ extern const struct command command_query;
 extern const struct command command_diff;
 extern const struct command command_export;
 extern const struct command command_html;
+extern const struct command command_open;
 extern const struct command command_merge;
 extern const struct command command_cut;
 extern const struct command command_scrub;

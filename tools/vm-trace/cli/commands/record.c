@@ -14,6 +14,7 @@
 #include "base/escape.h"
 #include "base/nearest.h"
 #include "base/xalloc.h"
+#include "cli/browser.h"
 #include "cli/child.h"
 #include "cli/command.h"
 #include "cli/control.h"
@@ -109,16 +110,8 @@ show_page(const struct options *options, int count, char **traces)
     char *path = xformat("%s/" FOLDER_PAGE, folder.path);
     const struct page_options page = {.out_path = path, .max_calls = PAGE_CALLS_SHOWN, .choice = TRACE_CHOICE_ALL};
     if (page_file_write(&page, options, count, traces) < STATUS_USAGE) {
-        const char *browser = getenv("BROWSER");
-        const char *opener = browser != NULL && *browser != '\0' ? browser : "xdg-open";
         message("the page is %s", path);
-        fflush(NULL);
-        pid_t pid = fork();
-        if (pid == 0) {
-            execlp(opener, opener, path, (char *)NULL);
-            message("%s cannot be run: %s; open the page in a browser", opener, strerror(errno));
-            _exit(NOT_FOUND);
-        }
+        pid_t pid = browser_start(path);
         while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR) continue;
     }
     free(path);
@@ -144,7 +137,7 @@ say_how_to_go_on(int count)
         print_escaped(stderr, text_of(folder.name));
         fprintf(stderr, "%s\n", next[i][1]);
     }
-    fputs("  https://ui.perfetto.dev opens each trace\n", stderr);
+    fputs("  vm-trace open TRACE shows one in https://ui.perfetto.dev\n", stderr);
 }
 
 /* Shows what is in the folder. Returns whether there is a trace. */
