@@ -214,8 +214,13 @@ export_chrome(const struct options *options, FILE *out, int file_count, char **f
     char *partial = fxt_parts_line(reader_parts(reader));
     chrome_end(&chrome, partial);
     free(partial);
+    char text[160];
+    if (chrome.twice > 0) {
+        snprintf(text, sizeof text, "there are several processes %" PRIu32 ": the format shows them as one process",
+                 chrome.twice);
+        file_message(files[0], text);
+    }
     if (chrome.left_out > 0) {
-        char text[120];
         snprintf(text, sizeof text, "%" PRIu64 " scheduling record%s left out: the format has none", chrome.left_out,
                  chrome.left_out == 1 ? " is" : "s are");
         file_message(files[0], text);
