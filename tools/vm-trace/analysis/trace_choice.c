@@ -8,6 +8,7 @@
 #include "analysis/event_args.h"
 #include "analysis/origin.h"
 #include "analysis/trace_choice.h"
+#include "base/message.h"
 #include "base/xalloc.h"
 #include "fxt/event_keys.h"
 #include "fxt/known_strings.h"
@@ -95,20 +96,24 @@ name_fits(const struct trace_filter *filter, struct fxt_string name)
 }
 
 static bool
-thread_wanted(const struct trace_filter *filter, uint32_t recording, uint32_t pid, uint32_t tid)
+thread_wanted(struct trace_filter *filter, uint32_t recording, uint32_t pid, uint32_t tid)
 {
     if (filter->choice.thread == NULL) return true;
-    return (cpu_track_p(tid) ? cpu_track_native_tid(tid) : tid) == filter->tid ||
-           map_get(&filter->wanted_threads, key_of(recording, pid, tid)) == 1;
+    bool wanted = (cpu_track_p(tid) ? cpu_track_native_tid(tid) : tid) == filter->tid ||
+                  map_get(&filter->wanted_threads, key_of(recording, pid, tid)) == 1;
+    filter->found |= wanted;
+    return wanted;
 }
 
 /* A Ruby thread that shares native threads is named by its events. */
 static bool
-event_of_thread(const struct trace_filter *filter, const struct fxt_event *event)
+event_of_thread(struct trace_filter *filter, const struct fxt_event *event)
 {
     if (thread_wanted(filter, event->recording, event->pid, event->tid)) return true;
     const struct fxt_arg *runs = fxt_event_arg(event, STRING_THREAD);
-    return runs != NULL && runs->type == FXT_ARG_STRING && name_fits(filter, runs->string);
+    bool wanted = runs != NULL && runs->type == FXT_ARG_STRING && name_fits(filter, runs->string);
+    filter->found |= wanted;
+    return wanted;
 }
 
 /* --- durations --------------------------------------------------------------------------------------- */
@@ -240,6 +245,7 @@ on_event(void *context, const struct fxt_event *event)
 {
     struct trace_filter *filter = context;
     note_time(filter, event->ts_ns);
+    if (event->type == FXT_EVENT_DURATION_COMPLETE) note_time(filter, event->end_ns);
     note_process(filter, event);
     if (event->category.id == STRING_TRACE && event->type == FXT_EVENT_INSTANT) {
         filter_trace(filter, event);
@@ -282,6 +288,7 @@ on_object(void *context, const struct fxt_object *object)
     if (object->type == FXT_OBJECT_THREAD && filter->choice.thread != NULL) {
         struct fxt_string name = cpu_track_p(object->tid) ? cpu_track_thread_name(object->name) : object->name;
         bool fits = name_fits(filter, name);
+        filter->found |= fits;
         map_set(&filter->wanted_threads, key_of(object->recording, object->pid, object->tid), fits);
         map_set(&filter->wanted_threads, key_of(object->recording, ANY_PROCESS, object->tid), fits);
     }
@@ -338,6 +345,26 @@ trace_filter_restart(struct trace_filter *filter)
 {
     filter->begun = false;
     filter->first_ns = filter->last_ns = 0;
+}
+
+bool
+trace_filter_window_in(const char *command, int64_t since_ns, int64_t length_ns)
+{
+    if (since_ns > length_ns)
+        message("%s: nothing is after --since=%.6f: the trace lasts %.6f s", command, (double)since_ns / 1e9,
+                (double)length_ns / 1e9);
+    return since_ns <= length_ns;
+}
+
+enum status
+trace_filter_status(const struct trace_filter *filter, const char *command)
+{
+    const char *thread = filter->choice.thread;
+    if (!filter->begun) return STATUS_FINE;
+    if (!trace_filter_window_in(command, filter->choice.since_ns, trace_filter_length_ns(filter))) return STATUS_USAGE;
+    if (thread == NULL || filter->found) return STATUS_FINE;
+    message("%s: no thread matches --thread=%s; vm-trace report --threads lists them", command, thread);
+    return STATUS_USAGE;
 }
 
 int64_t
