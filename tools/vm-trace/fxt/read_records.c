@@ -28,8 +28,7 @@ reader_free(struct reader *reader)
 {
     if (reader == NULL) return;
     providers_clear(&reader->providers);
-    map_free(&reader->processes);
-    free(reader->recording.path);
+    recording_free(&reader->recording);
     fxt_parts_free(&reader->parts);
     free(reader->stopped_by);
     pool_free(reader->pool);
@@ -88,23 +87,7 @@ reader_new_recording(struct reader *reader)
 uint32_t
 reader_process(struct reader *reader, uint32_t recording, uint32_t pid)
 {
-    enum { PROCESSES_MAX = 1024 * 1024 }; /* the last one collects the rest */
-    uint64_t key = (uint64_t)recording << 32 | pid;
-    uint32_t number = map_get(&reader->processes, key), count = reader->processes.used;
-    if (number != MAP_NONE || count == PROCESSES_MAX) return number != MAP_NONE ? number : PROCESSES_MAX - 1;
-    map_set(&reader->processes, key, count);
-    return count;
-}
-
-uint32_t
-current_process(struct reader *reader, uint32_t pid)
-{
-    struct provider *provider = reader->current;
-    if (provider->pid != pid || provider->process == MAP_NONE) {
-        provider->pid = pid;
-        provider->process = reader_process(reader, current_recording(reader), pid);
-    }
-    return provider->process;
+    return recording_process(&reader->recording, recording, pid);
 }
 
 const struct fxt_counts *

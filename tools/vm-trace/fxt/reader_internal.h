@@ -18,7 +18,6 @@ struct reader {
     struct providers providers;
     struct provider *current; /* NULL after a switch to an unknown provider */
     struct recording recording;
-    struct map processes;     /* recording and pid -> number */
     struct fxt_visitor visitor;
     struct fxt_counts counts;
     bool stopped;
@@ -67,7 +66,16 @@ current_recording(const struct reader *reader)
     uint32_t number = reader->current->recording;
     return number != 0 ? number : reader->recording.number; /* nothing introduces provider 0 */
 }
-uint32_t current_process(struct reader *reader, uint32_t pid);
+static inline uint32_t
+current_process(struct reader *reader, uint32_t pid)
+{
+    struct provider *provider = reader->current;
+    if (provider->pid != pid || provider->process == MAP_NONE) {
+        provider->pid = pid;
+        provider->process = recording_process(&reader->recording, current_recording(reader), pid);
+    }
+    return provider->process;
+}
 /* Takes the time of a record that visitors get, and where it ends, INT64_MIN: not among records of its thread. */
 static inline void
 note_record_time(struct reader *reader, int64_t ts_ns, int64_t seen_ns)

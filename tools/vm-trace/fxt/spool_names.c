@@ -71,3 +71,21 @@ recording_of(struct recording *recording, struct fxt_string name)
     recording->traced |= tracer;
     return another ? ++recording->last : recording->number;
 }
+
+uint32_t
+recording_process(struct recording *recording, uint32_t number, uint32_t pid)
+{
+    enum { PROCESSES_MAX = 1024 * 1024 };
+    uint64_t key = (uint64_t)number << 32 | pid;
+    uint32_t process = map_get(&recording->processes, key), count = recording->processes.used;
+    if (process != MAP_NONE || count == PROCESSES_MAX) return process != MAP_NONE ? process : PROCESSES_MAX - 1;
+    map_set(&recording->processes, key, count);
+    return count;
+}
+
+void
+recording_free(struct recording *recording)
+{
+    map_free(&recording->processes);
+    free(recording->path);
+}

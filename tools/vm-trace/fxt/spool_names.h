@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/map.h"
 #include "base/pool.h"
 
 /* What a file belongs to, of files that are read one after the other. Zeroed: there is none yet. */
@@ -14,6 +15,7 @@ struct recording {
     uint32_t number; /* from 1 */
     uint32_t last;   /* the greatest number */
     bool traced;     /* a provider of the file has the number */
+    struct map processes; /* recording and pid -> number */
 };
 
 /* Whether a file is the next piece of a spool after another: of the same folder, host and pid, with a greater number (a
@@ -24,5 +26,8 @@ void recording_next(struct recording *recording, const char *path);
 /* Returns the number of the recording of a new provider of the file, with its name. Each one of CRuby's tracer is a
  * recording of its own, since a tracer has one provider: `vm-trace merge` joined them. */
 uint32_t recording_of(struct recording *recording, struct fxt_string name);
+/* Returns the number of a process, from 0; with too many, the last one collects the rest. */
+uint32_t recording_process(struct recording *recording, uint32_t number, uint32_t pid);
+void recording_free(struct recording *recording);
 
 #endif
