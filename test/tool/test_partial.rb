@@ -55,7 +55,7 @@ class TestPartial < Minitest::Test
   # --- documents -------------------------------------------------------------------------------------
 
   def test_documents_begin_with_it
-    [%w[report], %w[report --samples], %w[info], %w[annotate], %w[report --table=exits_by_reason]].each do |command|
+    [%w[report], %w[report --samples], %w[info], %w[annotate], %w[explain], %w[report --table=exits_by_reason]].each do |command|
       in_part(*command) { |out, path| assert_part(out, path, before: "partial: ") }
       in_part(*command, "--format=markdown") { |out,| assert_match(/\A> \*\*Partial\*\*: .* only a part was read/, out) }
     end

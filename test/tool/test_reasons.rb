@@ -144,6 +144,7 @@ class TestReasons < Minitest::Test
     assert_equal ["vm-trace: explain: there is no reason opt_plus_overflov; did you mean opt_plus_overflow?\n" \
                   "vm-trace: explain: there is no reason xyzzy\\x1B; vm-trace explain lists all\n", 2],
                  [near.err, near.status]
+    assert_equal ["", "vm-trace: explain: --method is for a trace\n", 2], tool("explain", "--method=Foo#bar", "GuardLess").to_a
   end
 
   def test_explain_lists_all

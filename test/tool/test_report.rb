@@ -1007,6 +1007,7 @@ class TestReport < Minitest::Test
                    "also one that is for programs")
       assert_match(/^## Exits by reason: 3\n/, tool("report", "--all", "-fmarkdown", "-Texits_by_reason", path).out)
       wrong = tool("report", "--all", "-Ttotal", path)
+      assert_match(/there are: history$/, tool("history", "--method=*", "--table=x", path).err)
       assert_match(/\Avm-trace: there is no table total here; there are: settings .* totals exits_by_reason /, wrong.err)
       assert_equal ["", 2], [wrong.out, wrong.status]
     end

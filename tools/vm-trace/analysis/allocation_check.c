@@ -5,7 +5,7 @@
 #include "fxt/known_strings.h"
 
 struct sample {
-    uint32_t pid; /* the key */
+    uint32_t process; /* the key */
     uint32_t number_low, number_high;
     bool allocated, untracked, ended, alive;
     uint64_t allocated_offset, ended_offset;
@@ -28,7 +28,7 @@ allocation_check_free(struct allocation_check *check)
 static struct sample *
 sample_of(struct allocation_check *check, const struct fxt_event *event, uint64_t number)
 {
-    const uint32_t key[SAMPLE_KEYS] = {event->pid, (uint32_t)number, (uint32_t)(number >> 32)};
+    const uint32_t key[SAMPLE_KEYS] = {event->process, (uint32_t)number, (uint32_t)(number >> 32)};
     struct sample *sample = row_table_get(&check->samples, key);
     if (sample == NULL) check->unchecked++;
     return sample;
@@ -94,11 +94,11 @@ allocation_check_fate(struct allocation_check *check, struct reader *reader, con
 
 void
 allocation_check_finish(const struct allocation_check *check, struct reader *reader,
-                        bool (*whole)(const void *context, uint32_t pid), const void *context)
+                        bool (*whole)(const void *context, uint32_t process), const void *context)
 {
     for (uint32_t i = 0; i < check->samples.count && check->unchecked == 0; i++) {
         const struct sample *sample = row_table_at(&check->samples, i);
-        if (sample->allocated || !whole(context, sample->pid)) continue;
+        if (sample->allocated || !whole(context, sample->process)) continue;
         reader_fault(reader, FXT_FAULT_SCHEMA, sample->ended_offset,
                      "allocation %s of sample %" PRIu64 ", which this trace does not allocate", end_of(sample),
                      number_of(sample));

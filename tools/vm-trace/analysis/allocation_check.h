@@ -29,6 +29,6 @@ void allocation_check_fate(struct allocation_check *check, struct reader *reader
 /* Reports events of samples that were never allocated. Leaves out processes whose first events may be
  * missing. */
 void allocation_check_finish(const struct allocation_check *check, struct reader *reader,
-                             bool (*whole)(const void *context, uint32_t pid), const void *context);
+                             bool (*whole)(const void *context, uint32_t process), const void *context);
 
 #endif

@@ -37,10 +37,10 @@ call_check_chunk(struct call_check *check)
 }
 
 static struct call_check_process *
-process_of(struct call_check *check, uint32_t pid)
+process_of(struct call_check *check, uint32_t number)
 {
     static struct call_check_process others; /* with too many processes: not compared */
-    struct call_check_process *process = row_table_get(&check->processes, &pid);
+    struct call_check_process *process = row_table_get(&check->processes, &number);
     return process != NULL ? process : &others;
 }
 
@@ -56,7 +56,7 @@ call_check_settings(struct call_check *check, struct reader *reader, const struc
 void
 call_check_summary(struct call_check *check, const struct fxt_event *event)
 {
-    struct call_check_process *process = process_of(check, event->pid);
+    struct call_check_process *process = process_of(check, event->process);
     stream_counts_summary(&check->counts, event);
     process->summary_offset = event->offset;
     process->has_left_out |= event_read_uint(event, STRING_CALLS_LEFT_OUT, &process->summary_left_out);
@@ -108,7 +108,7 @@ call_check_call(struct call_check *check, struct reader *reader, const struct fx
     bool part = fxt_event_arg(event, STRING_BEGAN) != NULL || fxt_event_arg(event, STRING_ENDED) != NULL;
     stream_counts_slice(&check->counts, reader, event, part);
     if (!complete) return;
-    check_left_out(process_of(check, event->pid), reader, event);
+    check_left_out(process_of(check, event->process), reader, event);
     check_nesting(check, reader, event);
 }
 
@@ -120,10 +120,10 @@ call_check_blocked(struct call_check *check, const struct fxt_event *event)
 }
 
 void
-call_check_finish(struct call_check *check, struct reader *reader, uint32_t pid)
+call_check_finish(struct call_check *check, struct reader *reader, uint32_t number)
 {
-    const struct call_check_process *process = row_table_find(&check->processes, &pid);
-    stream_counts_finish(&check->counts, reader, pid);
+    const struct call_check_process *process = row_table_find(&check->processes, &number);
+    stream_counts_finish(&check->counts, reader, number);
     if (process == NULL) return;
     /* Those outside of any recorded call are in no event. */
     if (process->has_left_out && process->summary_left_out < process->left_out) {

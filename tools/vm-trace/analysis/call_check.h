@@ -9,7 +9,7 @@
 #include "fxt/reader.h"
 
 struct call_check_process {
-    uint32_t pid; /* the key */
+    uint32_t number; /* the key */
     uint64_t left_out; /* in the events */
     bool has_left_out; /* in the summary: */
     uint64_t summary_left_out;
@@ -37,6 +37,6 @@ void call_check_call(struct call_check *check, struct reader *reader, const stru
 /* An event of the category blocked. */
 void call_check_blocked(struct call_check *check, const struct fxt_event *event);
 /* Compares the counts of a process. All of its calls must be in the trace. */
-void call_check_finish(struct call_check *check, struct reader *reader, uint32_t pid);
+void call_check_finish(struct call_check *check, struct reader *reader, uint32_t number);
 
 #endif

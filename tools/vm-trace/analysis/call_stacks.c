@@ -196,7 +196,7 @@ call_stacks_event(struct call_stacks *stacks, const struct fxt_event *event)
     if (event->category.id == STRING_TRACE && event->name.id == STRING_SETTINGS)
         call_nesting_settings(&stacks->nesting, event);
     if (event->category.id != STRING_CALL) return;
-    const struct thread *thread = threads_get(&profile->threads, event->pid, event->tid);
+    const struct thread *thread = threads_get(&profile->threads, event->process, event->tid);
     if (thread == NULL) return;
     call_nesting_event(&stacks->nesting, (uint32_t)(thread - profile->threads.list), reader_pool(profile->reader),
                        event);

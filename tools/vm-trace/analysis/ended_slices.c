@@ -25,7 +25,7 @@ ended_slices_clear(struct ended_slices *slices)
 static struct ended_track *
 track_of(struct ended_slices *slices, const struct fxt_event *event)
 {
-    const uint32_t key[2] = {event->pid, event->tid};
+    const uint32_t key[2] = {event->process, event->tid};
     return row_table_get(&slices->tracks, key);
 }
 

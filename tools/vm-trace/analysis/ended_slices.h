@@ -13,7 +13,7 @@ struct ended_slice {
 
 /* Slices of one track that have ended and may still be enclosed by another. */
 struct ended_track {
-    uint32_t pid, tid; /* the key */
+    uint32_t process, tid; /* the key */
     struct ended_slice *ended;
     uint32_t count, capacity;
     bool pair_begun;

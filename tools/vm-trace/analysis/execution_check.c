@@ -53,23 +53,23 @@ exceeds(uint64_t a, uint64_t b)
 /* --- exits and sites ---------------------------------------------------------------------- */
 
 static struct execution_check_process *
-process_of(struct execution_check *check, uint32_t pid)
+process_of(struct execution_check *check, uint32_t number)
 {
     static struct execution_check_process others; /* with too many processes: not compared */
-    struct execution_check_process *process = row_table_get(&check->processes, &pid);
+    struct execution_check_process *process = row_table_get(&check->processes, &number);
     return process != NULL ? process : &others;
 }
 
 void
 execution_check_settings(struct execution_check *check, const struct fxt_event *event)
 {
-    event_read_uint(event, STRING_STATES_MIN_NS, &process_of(check, event->pid)->min_ns);
+    event_read_uint(event, STRING_STATES_MIN_NS, &process_of(check, event->process)->min_ns);
 }
 
 void
 execution_check_exit(struct execution_check *check, const struct fxt_event *event)
 {
-    process_of(check, event->pid)->events_lost_ns += event_uint(event, STRING_LOST_NS, 0);
+    process_of(check, event->process)->events_lost_ns += event_uint(event, STRING_LOST_NS, 0);
 }
 
 void
@@ -78,7 +78,7 @@ execution_check_site(struct execution_check *check, struct reader *reader, const
     uint64_t lost_ns = event_uint(event, STRING_LOST_NS, 0), max_ns = event_uint(event, STRING_LOST_MAX_NS, 0);
     if (max_ns > lost_ns)
         FAULT(reader, event, "site: one exit lost %" PRIu64 " ns, but all of them %" PRIu64, max_ns, lost_ns);
-    struct execution_check_process *process = process_of(check, event->pid);
+    struct execution_check_process *process = process_of(check, event->process);
     process->sites_lost_ns += lost_ns;
     process->has_sites_lost |= fxt_event_arg(event, STRING_LOST_NS) != NULL;
 }
@@ -96,7 +96,7 @@ execution_check_thread(struct execution_check *check, struct reader *reader, con
         FAULT(reader, event, "states of thread %" PRIu32 " add up to %" PRIu64 " ns; the trace is %" PRIu64 " ns old",
               event->tid, sum, life_ns);
     }
-    const uint32_t key[2] = {event->pid, event->tid};
+    const uint32_t key[2] = {event->process, event->tid};
     struct execution_check_thread *thread = row_table_get(&check->threads, key);
     if (thread == NULL) return;
     bool later = event->ts_ns >= thread->ts_ns;
@@ -107,7 +107,7 @@ execution_check_thread(struct execution_check *check, struct reader *reader, con
               text_of_known(reader, execution_state_names[i].argument), event->tid, before, after);
         break;
     }
-    struct execution_check_process *process = process_of(check, event->pid);
+    struct execution_check_process *process = process_of(check, event->process);
     process->has_threads = true;
     process->states_offset = event->offset;
     if (!later) return;
@@ -139,7 +139,7 @@ void
 execution_check_slice(struct execution_check *check, struct reader *reader, const struct fxt_event *event)
 {
     if (event->type != FXT_EVENT_DURATION_COMPLETE) return;
-    uint64_t ns = (uint64_t)(event->end_ns - event->ts_ns), min_ns = process_of(check, event->pid)->min_ns;
+    uint64_t ns = (uint64_t)(event->end_ns - event->ts_ns), min_ns = process_of(check, event->process)->min_ns;
     if (ns < min_ns) FAULT(reader, event, "execution slice of %" PRIu64 " ns; the shortest is %" PRIu64, ns, min_ns);
     if (ended_slices_add(&check->ended, event) == ENDED_OVERLAPS) {
         FAULT(reader, event, "execution slice begins at %" PRId64 " inside another one, and ends after it",
@@ -150,14 +150,14 @@ execution_check_slice(struct execution_check *check, struct reader *reader, cons
 /* --- all ---------------------------------------------------------------------------------------- */
 
 void
-execution_check_finish(struct execution_check *check, struct reader *reader, uint32_t pid)
+execution_check_finish(struct execution_check *check, struct reader *reader, uint32_t number)
 {
-    struct execution_check_process *process = row_table_find(&check->processes, &pid);
+    struct execution_check_process *process = row_table_find(&check->processes, &number);
     uint64_t exited_ns = 0;
     if (process == NULL || !process->has_threads) return;
     for (uint32_t i = 0; i < check->threads.count; i++) {
         const struct execution_check_thread *thread = row_table_at(&check->threads, i);
-        if (thread->pid == pid) exited_ns += thread->ns[EXECUTION_EXITED];
+        if (thread->process == number) exited_ns += thread->ns[EXECUTION_EXITED];
     }
     uint64_t sites_ns = process->sites_lost_ns;
     if (exceeds(exited_ns, sites_ns) || exceeds(sites_ns, exited_ns)) {

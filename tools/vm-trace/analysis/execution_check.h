@@ -9,7 +9,7 @@
 #include "analysis/execution.h"
 
 struct execution_check_process {
-    uint32_t pid; /* the key */
+    uint32_t number; /* the key */
     uint64_t events_lost_ns; /* of the recorded exits */
     uint64_t sites_lost_ns;
     bool has_sites_lost, has_threads;
@@ -19,7 +19,7 @@ struct execution_check_process {
 
 /* The sums of one thread, to see that they do not shrink. */
 struct execution_check_thread {
-    uint32_t pid, tid; /* the key */
+    uint32_t process, tid; /* the key */
     int64_t ts_ns;
     uint64_t ns[EXECUTION_STATES];
 };
@@ -48,6 +48,6 @@ void execution_check_iseq(struct reader *reader, const struct fxt_event *event);
 /* An event of the category execution. */
 void execution_check_slice(struct execution_check *check, struct reader *reader, const struct fxt_event *event);
 /* Compares the sums of a process. All of its sites and threads must be in the trace. */
-void execution_check_finish(struct execution_check *check, struct reader *reader, uint32_t pid);
+void execution_check_finish(struct execution_check *check, struct reader *reader, uint32_t number);
 
 #endif

@@ -9,7 +9,7 @@ enum { PLACES_MAX = 256 * 1024, PARTS_MAX = 4 * 1024 * 1024 };
 /* Exits of one reason at one line. The method is not part of the key: events name the class of the
  * receiver, sites may not know it. */
 struct place {
-    uint32_t pid; /* the key */
+    uint32_t process; /* the key */
     uint32_t reason;
     uint32_t path_and_line;
     uint32_t location; /* label of a site; STRING_NONE: there is none */
@@ -52,7 +52,7 @@ place_of(struct lost_stacks *stacks, struct pool *pool, const struct fxt_event *
     struct fxt_string label = pool_string(pool, location);
     size_t method = label_method_bytes(label);
     uint32_t path_and_line = pool_intern(pool, label.ptr + method, label.len - method);
-    const uint32_t key[PLACE_KEYS] = {event->pid, event_reason(pool, event), path_and_line};
+    const uint32_t key[PLACE_KEYS] = {event->process, event_reason(pool, event), path_and_line};
     return row_table_get(&stacks->places, key);
 }
 
@@ -75,7 +75,7 @@ lost_stacks_exit(struct lost_stacks *stacks, struct pool *pool, uint32_t node, c
 void
 lost_stacks_trace(struct lost_stacks *stacks, struct pool *pool, const struct fxt_event *event)
 {
-    if (event->name.id == STRING_SUMMARY) map_set(&stacks->summarized, event->pid, 1);
+    if (event->name.id == STRING_SUMMARY) map_set(&stacks->summarized, event->process, 1);
     if (event->name.id != STRING_SITE) return;
     uint64_t lost_ns = event_uint(event, STRING_LOST_NS, 0);
     uint32_t location = event_text(pool, event, STRING_LOCATION);
@@ -106,7 +106,7 @@ lost_stacks_finish(struct lost_stacks *stacks, const struct lost_visitor *visito
     for (uint32_t i = 0; i < stacks->parts.count; i++) {
         const struct part *part = row_table_at(&stacks->parts, i);
         struct place *place = row_table_at(&stacks->places, part->place);
-        bool exact = place->site_ns > 0 && map_get(&stacks->summarized, place->pid) != MAP_NONE;
+        bool exact = place->site_ns > 0 && map_get(&stacks->summarized, place->process) != MAP_NONE;
         uint64_t ns = exact ? share_of(place, part) : part->ns;
         if (ns > 0) visitor->stack(visitor->context, part->node, part->events, ns);
     }

@@ -215,7 +215,7 @@ static void
 on_object(void *context, const struct fxt_object *object)
 {
     struct page_data *data = context;
-    uint32_t process = thread_tracks_process(&data->over_time.tracks, object->provider, object->pid);
+    uint32_t process = thread_tracks_process(&data->over_time.tracks, object->recording, object->pid);
     threads_name(&data->threads, data->pool, process, object);
     thread_tracks_object(&data->over_time.tracks, object);
 }
@@ -238,7 +238,8 @@ static void
 on_chunk(void *context, uint32_t id, struct fxt_string name, uint64_t offset)
 {
     struct page_data *data = context;
-    thread_tracks_chunk(&data->over_time.tracks, id, name, offset);
+    (void)id, (void)name;
+    thread_tracks_chunk(&data->over_time.tracks, offset);
 }
 
 /* --- all ------------------------------------------------------------------------------------------ */
@@ -301,7 +302,7 @@ page_data_read(struct page_data *data, const char *file, uint64_t max_faults)
         .context = data, .event = on_event, .object = on_object, .sched = on_sched, .blob = on_blob, .chunk = on_chunk};
     struct fxt_visitor visitor = trace_filter_visitor(&data->filter, &all);
     enum status status = STATUS_CANNOT_READ;
-    thread_tracks_file_begin(&data->over_time.tracks, file);
+    thread_tracks_file_begin(&data->over_time.tracks);
     if (read_file(data->reader, file, &visitor, &faults)) status = fault_report_finish(&faults);
     trace_filter_file_end(&data->filter);
     data->stopped |= reader_stopped(data->reader);

@@ -174,7 +174,7 @@ thread_of(struct profile *profile, const struct fxt_event *event)
     if (!profile->with_threads) return 0;
     uint32_t name = event_text(reader_pool(profile->reader), event, STRING_THREAD);
     if (name == STRING_NONE) {
-        const struct thread *thread = threads_get(&profile->threads, event->pid, event->tid);
+        const struct thread *thread = threads_get(&profile->threads, event->process, event->tid);
         if (thread != NULL) name = thread->name;
     }
     return profile_thread(profile, name, event->tid);
@@ -185,7 +185,7 @@ profile_object(void *context, const struct fxt_object *object)
 {
     struct profile *profile = context;
     if (profile->with_threads || profile->kind == PROFILE_CALLS) {
-        threads_name(&profile->threads, reader_pool(profile->reader), object->pid, object);
+        threads_name(&profile->threads, reader_pool(profile->reader), object->process, object);
     }
 }
 

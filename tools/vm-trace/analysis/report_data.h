@@ -7,7 +7,7 @@
  *
  * A row of `processes` is what one file has of one process: its settings, its summary and its sites.
  * A file may have several of them (see `merge`), also with equal pids. And a process may have several rows, for a spool
- * has a file for each piece of its recording (spool_names.h): they name the first one as `whole`.
+ * has a file for each piece of its recording (fxt/spool_names.h): they name the first one as `whole`.
  * Threads belong to the whole, exits and losses to the piece.
  */
 #include "analysis/allocations.h"
@@ -33,7 +33,6 @@
 #include "base/map.h"
 #include "base/status.h"
 #include "fxt/reader.h"
-#include "fxt/spool_names.h"
 
 enum {
     REPORT_PROCESSES_MAX = 64 * 1024,
@@ -182,7 +181,6 @@ struct report {
     struct report_file *files;
     uint32_t file_count, file_capacity;
     uint32_t traces;            /* that were read */
-    struct recording recording; /* of the last one */
     struct row_table wholes;    /* of struct report_whole */
     struct row_table processes; /* of struct report_process */
     struct report_setting *settings;
@@ -191,7 +189,7 @@ struct report {
     struct row_table providers; /* of struct report_provider */
     struct row_table threads;   /* of struct report_thread */
     uint32_t last_thread;   /* the native thread of the last event */
-    uint32_t last_provider; /* likewise */
+    uint32_t last_recording; /* likewise */
 
     bool has_events;
     bool recorded[REPORT_STREAMS]; /* the files have events of it, whether they pass the filter or not */

@@ -91,9 +91,9 @@ whole_of(struct report *report, uint32_t recording, uint32_t pid, uint32_t numbe
 /* Returns the number of a process of the current file; with too many, the last one collects the
  * rest. */
 static uint32_t
-process_of(struct report *report, uint32_t provider, uint32_t pid)
+process_of(struct report *report, uint32_t recording, uint32_t pid)
 {
-    const uint32_t key[REPORT_PROCESS_KEYS] = {report->traces, recording_of(&report->recording, provider), pid};
+    const uint32_t key[REPORT_PROCESS_KEYS] = {report->traces, recording, pid};
     uint32_t known = report->processes.count;
     struct report_process *process = row_table_get(&report->processes, key);
     if (process == NULL) return REPORT_PROCESSES_MAX - 1;
@@ -126,14 +126,14 @@ thread_row(struct report *report, uint32_t process, uint32_t tid, uint32_t runs)
 }
 
 static uint32_t
-thread_of(struct report *report, uint32_t provider, uint32_t pid, uint32_t tid)
+thread_of(struct report *report, uint32_t recording, uint32_t pid, uint32_t tid)
 {
-    if (report->last_thread != NO_THREAD && report->last_provider == provider) {
+    if (report->last_thread != NO_THREAD && report->last_recording == recording) {
         const struct report_thread *last = report_thread(report, report->last_thread);
         if (last->tid == tid && report_process(report, last->process)->pid == pid) return report->last_thread;
     }
-    uint32_t whole = report_whole(report, process_of(report, provider, pid));
-    report->last_provider = provider;
+    uint32_t whole = report_whole(report, process_of(report, recording, pid));
+    report->last_recording = recording;
     return report->last_thread = thread_row(report, whole, tid, STRING_NONE);
 }
 
@@ -142,7 +142,8 @@ on_object(void *context, const struct fxt_object *object)
 {
     struct report *report = context;
     if (object->type == FXT_OBJECT_PROCESS) return;
-    struct report_thread *thread = report_thread(report, thread_of(report, object->provider, object->pid, object->tid));
+    uint32_t row = thread_of(report, object->recording, object->pid, object->tid);
+    struct report_thread *thread = report_thread(report, row);
     thread->name = pool_id(report->pool, object->name);
     thread->wanted = -1;
     duration_pairs_object(report->pairs, object);
@@ -154,7 +155,6 @@ on_chunk(void *context, uint32_t id, struct fxt_string name, uint64_t offset)
     struct report *report = context;
     const uint32_t key[3] = {report->file_count - 1, id, pool_id(report->pool, name)};
     struct report_provider *provider = row_table_get(&report->providers, key);
-    recording_tracer(&report->recording, id, name);
     duration_pairs_chunk(report->pairs, offset);
     if (provider != NULL) provider->chunks++;
 }
@@ -185,8 +185,8 @@ struct endpoint_thread_key {
 static struct endpoint_thread_key
 endpoint_key(const struct report *report, const struct report_thread *thread)
 {
-    return (struct endpoint_thread_key){
-        {report->recording.number, report_process(report, thread->process)->pid, thread->tid}};
+    const struct report_process *process = report_process(report, thread->process);
+    return (struct endpoint_thread_key){{process->recording, process->pid, thread->tid}};
 }
 
 /* Whether it is the track of a fiber: "main fiber 3", with an id that no thread has. */
@@ -756,7 +756,7 @@ on_change(void *context, const struct fxt_sched *sched, const struct sched_chang
 {
     struct report *report = context;
     note_time(report, sched->ts_ns);
-    edge->row = thread_of(report, sched->provider, change->pid, change->tid);
+    edge->row = thread_of(report, sched->recording, change->pid, change->tid);
     edge->process = report_thread(report, edge->row)->process;
     note_process_time(report_process(report, report_piece(report, edge->process)), sched->ts_ns);
     note_thread_time(report_thread(report, edge->row), sched->ts_ns, sched->ts_ns, sched->ts_ns);
@@ -779,7 +779,7 @@ on_event(void *context, const struct fxt_event *event)
 {
     struct report *report = context;
     note_time(report, event->ts_ns);
-    uint32_t native = thread_of(report, event->provider, event->pid, event->tid), row = native;
+    uint32_t native = thread_of(report, event->recording, event->pid, event->tid), row = native;
     uint32_t whole = report_thread(report, native)->process, process = report_piece(report, whole);
     note_process_time(report_process(report, process), event->ts_ns);
     int64_t end_ns = event->type == FXT_EVENT_DURATION_COMPLETE ? event->end_ns : event->ts_ns;
@@ -844,7 +844,7 @@ sample_wanted(void *context, const struct time_sample *sample)
 {
     struct report *report = context;
     note_time(report, sample->ts_ns);
-    uint32_t native = thread_of(report, sample->provider, sample->pid, sample->tid);
+    uint32_t native = thread_of(report, sample->recording, sample->pid, sample->tid);
     uint32_t process = report_piece(report, report_thread(report, native)->process);
     note_process_time(report_process(report, process), sample->ts_ns);
     note_thread_time(report_thread(report, native), sample->ts_ns, sample->ts_ns, sample->ts_ns);
@@ -856,7 +856,7 @@ static void
 sample_added(void *context, const struct time_sample *sample)
 {
     struct report *report = context;
-    uint32_t native = thread_of(report, sample->provider, sample->pid, sample->tid);
+    uint32_t native = thread_of(report, sample->recording, sample->pid, sample->tid);
     struct sample_thread *thread = row_table_get(&report->samples.threads, &native);
     if (thread != NULL) sample_times_add(&thread->times, sample->state, sample->ns, 1);
     const uint32_t key[SAMPLE_PLACE_KEYS] = {report->file_count - 1, report->samples.profile.nodes[sample->node].text,
@@ -981,7 +981,6 @@ report_free(struct report *report)
     calls_free(&report->calls);
     kernel_sums_free(&report->kernel);
     free_samples(&report->samples);
-    recording_free(&report->recording);
     compilations_free(&report->compilations);
     version_history_free(&report->history);
     exit_table_free(&report->exits);
@@ -1013,7 +1012,6 @@ add_file_counts(struct fxt_counts *sum, const struct fxt_counts *counts)
 static enum status
 read_trace(struct report *report, const char *path, uint64_t max_faults)
 {
-    recording_next(&report->recording, path);
     report->traces++;
     report->last_thread = NO_THREAD;
     struct duration_pair_visitor pair_visitor = {.context = report, .pair = on_pair, .change = on_change};
@@ -1066,7 +1064,7 @@ report_read(struct report *report, uint64_t max_faults, const char *name, int pa
 {
     enum status status = STATUS_FINE;
     begin_file(report, name);
-    report->recording.path = NULL;
+    reader_new_recording(report->reader);
     for (int i = 0; i < path_count; i++) status = worse(status, read_trace(report, paths[i], max_faults));
     return status;
 }

@@ -56,7 +56,9 @@ static void
 on_sample(void *context, const struct packet_sample *sample)
 {
     struct sample_check *check = context;
-    stream_counts_record(&check->counts, check->samples.reader, sample->task.pid, sample->offset);
+    struct reader *reader = check->samples.reader;
+    stream_counts_record(&check->counts, reader, reader_process(reader, check->samples.recording, sample->task.pid),
+                         sample->offset);
     if (sample->task.pid == 0 || sample->task.tid == 0) FAULT(sample, "sample has no thread");
     check_weights(check, sample);
     check_stack(check, sample);

@@ -4,7 +4,7 @@
 void
 sched_changes_name(struct sched_threads *threads, const struct fxt_object *object)
 {
-    sched_threads_note(threads, 0, object->provider, object->tid, object->pid);
+    sched_threads_note(threads, object->recording, object->provider, object->tid, object->pid);
 }
 
 static enum sched_change
@@ -24,7 +24,7 @@ switched(struct sched_threads *threads, const struct fxt_sched *sched, uint32_t 
          enum sched_change change, struct sched_change_of *change_out)
 {
     if (tid == 0) return false; /* no thread: the GVL is free */
-    sched_threads_note(threads, 0, sched->provider, (uint32_t)tid, pid);
+    sched_threads_note(threads, sched->recording, sched->provider, (uint32_t)tid, pid);
     *change_out = (struct sched_change_of){change, pid, (uint32_t)tid};
     return true;
 }
@@ -36,7 +36,7 @@ sched_changes(struct sched_threads *threads, const struct fxt_sched *sched,
     if (sched->dropped || sched->type == FXT_SCHED_SWITCH) return 0;
     if (sched->type == FXT_SCHED_WAKEUP) {
         uint32_t tid = (uint32_t)sched->out_tid;
-        uint32_t pid = sched_threads_find(threads, 0, sched->provider, tid);
+        uint32_t pid = sched_threads_find(threads, sched->recording, sched->provider, tid);
         if (pid == MAP_NONE) return 0; /* nothing else is known of the thread, not even its process */
         changes_out[0] = (struct sched_change_of){SCHED_WOKEN, pid, tid};
         return 1;

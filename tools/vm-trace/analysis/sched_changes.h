@@ -15,7 +15,7 @@ struct sched_change_of {
     uint32_t pid, tid;
 };
 
-/* Takes the process of a thread from a kernel object record. The numbers are pids of one file. */
+/* Takes the process of a thread from a kernel object record. The numbers are pids. */
 void sched_changes_name(struct sched_threads *threads, const struct fxt_object *object);
 /* Returns the number of changes of the record: 0 to 2, in their order. */
 unsigned sched_changes(struct sched_threads *threads, const struct fxt_sched *sched,

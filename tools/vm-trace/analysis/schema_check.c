@@ -44,7 +44,7 @@ struct clocks {
 
 /* What a process in the file states about itself, and what the check found. */
 struct process {
-    uint32_t pid;
+    uint32_t number, pid;
     bool checked;
     bool late_reported; /* that the settings are not the first event */
     bool summarized;
@@ -93,7 +93,7 @@ struct flow {
 /* The last event. A flow belongs to the event directly before it. */
 struct last_event {
     int64_t ts_ns;
-    uint32_t provider, pid, tid;
+    uint32_t process, tid;
     uint32_t category;
     enum fxt_event_type type;
 };
@@ -105,7 +105,7 @@ struct schema_check {
     uint64_t chunk; /* number of the current one */
     bool gaps; /* a process may have lost events before those in the file */
 
-    struct map process_of_pid;
+    struct map index_of;
     struct process *processes;
     uint32_t process_count;
     uint32_t process_capacity;
@@ -151,7 +151,7 @@ schema_check_free(struct schema_check *check)
 {
     if (check == NULL) return;
     event_schema_free(check->schema);
-    map_free(&check->process_of_pid);
+    map_free(&check->index_of);
     free(check->processes);
     map_free(&check->flow_of_id);
     free(check->flows);
@@ -180,15 +180,15 @@ schema_check_ended(const struct schema_check *check)
 
 /* Returns NULL if there are too many. */
 static struct process *
-process_of(struct schema_check *check, uint32_t pid)
+process_of(struct schema_check *check, const struct fxt_event *event)
 {
-    uint32_t index = map_get(&check->process_of_pid, pid);
+    uint32_t index = map_get(&check->index_of, event->process);
     if (index != MAP_NONE) return &check->processes[index];
     if (check->process_count == PROCESSES_MAX) return NULL;
     make_room(check->processes, check->process_count, check->process_capacity);
-    map_set(&check->process_of_pid, pid, check->process_count);
+    map_set(&check->index_of, event->process, check->process_count);
     struct process *process = &check->processes[check->process_count++];
-    *process = (struct process){.pid = pid};
+    *process = (struct process){.number = event->process, .pid = event->pid};
     return process;
 }
 
@@ -199,23 +199,23 @@ schema_check_gaps(const struct schema_check *check)
 }
 
 static const struct process *
-known_process(const struct schema_check *check, uint32_t pid)
+known_process(const struct schema_check *check, uint32_t number)
 {
-    uint32_t index = map_get(&check->process_of_pid, pid);
+    uint32_t index = map_get(&check->index_of, number);
     return index == MAP_NONE ? NULL : &check->processes[index];
 }
 
 bool
-schema_check_covers(const struct schema_check *check, uint32_t pid)
+schema_check_covers(const struct schema_check *check, uint32_t number)
 {
-    const struct process *process = known_process(check, pid);
+    const struct process *process = known_process(check, number);
     return process != NULL && process->checked;
 }
 
 bool
-schema_check_begins_late(const struct schema_check *check, uint32_t pid)
+schema_check_begins_late(const struct schema_check *check, uint32_t number)
 {
-    const struct process *process = known_process(check, pid);
+    const struct process *process = known_process(check, number);
     return process != NULL && (process->cut || process->snapshot);
 }
 
@@ -516,7 +516,7 @@ static bool
 flow_has_event(const struct schema_check *check, const struct fxt_event *event)
 {
     const struct last_event *last = &check->last;
-    return last->ts_ns == event->ts_ns && last->provider == event->provider && last->pid == event->pid &&
+    return last->ts_ns == event->ts_ns && last->process == event->process &&
            last->tid == event->tid && (last->type == FXT_EVENT_INSTANT || last->type == FXT_EVENT_DURATION_BEGIN);
 }
 
@@ -533,7 +533,7 @@ static void
 check_flow(struct schema_check *check, const struct fxt_event *event)
 {
     struct event_name name;
-    uint64_t key = flow_key(event->pid, event->id);
+    uint64_t key = flow_key(event->process, event->id);
     uint32_t index = map_get(&check->flow_of_id, key);
     if (index == MAP_NONE) {
         if (check->flow_count == FLOWS_MAX) return;
@@ -641,7 +641,7 @@ check_end(struct schema_check *check, struct process *process, const struct fxt_
 void
 schema_check_event(struct schema_check *check, const struct fxt_event *event)
 {
-    struct process *process = process_of(check, event->pid);
+    struct process *process = process_of(check, event);
     if (process == NULL) return;
     bool identifies =
         event->category.id == STRING_TRACE && (event->name.id == STRING_SETTINGS || event->name.id == STRING_SUMMARY);
@@ -677,7 +677,7 @@ schema_check_event(struct schema_check *check, const struct fxt_event *event)
         }
     }
     check->last =
-        (struct last_event){event->ts_ns, event->provider, event->pid, event->tid, event->category.id, event->type};
+        (struct last_event){event->ts_ns, event->process, event->tid, event->category.id, event->type};
     if (process->events == 0 || (event->ts_ns < process->first_ns && !may_be_early(process, event))) {
         process->first_ns = event->ts_ns;
         process->first_offset = event->offset;
@@ -742,9 +742,9 @@ compare_rate(struct schema_check *check, const struct process *process, unsigned
 }
 
 static bool
-is_whole(const void *context, uint32_t pid)
+is_whole(const void *context, uint32_t number)
 {
-    return !schema_check_begins_late(context, pid);
+    return !schema_check_begins_late(context, number);
 }
 
 static void
@@ -792,18 +792,18 @@ finish_process(struct schema_check *check, const struct process *process)
             "fallbacks", "hits of the sites add up to");
     for (unsigned i = 0; i < SAMPLED_KINDS; i++) compare_rate(check, process, i);
     if (gaps || process->snapshot) return;
-    call_check_finish(&check->calls, reader, process->pid);
-    stream_counts_finish(&check->syscalls, reader, process->pid);
-    stream_counts_finish(&check->sched, reader, process->pid);
-    stream_counts_finish(&check->samples.counts, reader, process->pid);
-    execution_check_finish(&check->execution, reader, process->pid);
+    call_check_finish(&check->calls, reader, process->number);
+    stream_counts_finish(&check->syscalls, reader, process->number);
+    stream_counts_finish(&check->sched, reader, process->number);
+    stream_counts_finish(&check->samples.counts, reader, process->number);
+    execution_check_finish(&check->execution, reader, process->number);
 }
 
 static enum site_hits_rule
-site_rule_of(const void *context, uint32_t pid, uint32_t category)
+site_rule_of(const void *context, uint32_t number, uint32_t category)
 {
     const struct schema_check *check = context;
-    const struct process *process = known_process(check, pid);
+    const struct process *process = known_process(check, number);
     if (process == NULL || !process->summarized || process->summary_lost > 0) return SITE_HITS_UNKNOWN;
     /* Another ractor may stop the trace while this one recompiles, between the hit and the event. */
     bool open = category == STRING_RECOMPILE_EXIT && check->rules.ractors != 1;

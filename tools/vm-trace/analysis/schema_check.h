@@ -35,8 +35,8 @@ bool schema_check_ended(const struct schema_check *check);
  * newest events. */
 bool schema_check_gaps(const struct schema_check *check);
 /* True if the process has said what it is: its events are checked. */
-bool schema_check_covers(const struct schema_check *check, uint32_t pid);
+bool schema_check_covers(const struct schema_check *check, uint32_t process);
 /* True if the file has only a later part of the process's events. */
-bool schema_check_begins_late(const struct schema_check *check, uint32_t pid);
+bool schema_check_begins_late(const struct schema_check *check, uint32_t process);
 
 #endif

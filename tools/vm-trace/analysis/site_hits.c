@@ -9,7 +9,7 @@
 enum { GROUPS_MAX = 1024 * 1024, KEY_WORDS = 5 };
 
 struct group {
-    uint32_t pid, category, reason, insn, version; /* the key */
+    uint32_t process, category, reason, insn, version; /* the key */
     uint64_t events, hits;
     uint64_t offset; /* of its first record */
 };
@@ -32,7 +32,8 @@ static struct group *
 group_of(struct site_hits *hits, struct reader *reader, const struct fxt_event *event, uint32_t category,
          uint32_t reason)
 {
-    const uint32_t key[KEY_WORDS] = {event->pid, category, reason, event_text(reader_pool(reader), event, STRING_INSN),
+    const uint32_t key[KEY_WORDS] = {event->process, category, reason,
+                                     event_text(reader_pool(reader), event, STRING_INSN),
                                      (uint32_t)event_uint(event, STRING_VERSION, 0)};
     bool added;
     uint32_t number = row_table_intern(&hits->groups, key, reader_budget(reader), &added);
@@ -85,7 +86,7 @@ site_hits_finish(struct site_hits *hits, struct reader *reader, site_hits_rule_o
     }
     for (uint32_t i = 0; i < hits->groups.count; i++) {
         const struct group *group = row_table_at(&hits->groups, i);
-        enum site_hits_rule rule = rule_of(context, group->pid, group->category);
+        enum site_hits_rule rule = rule_of(context, group->process, group->category);
         bool wrong = rule == SITE_HITS_EQUAL ? group->events != group->hits
                                              : rule == SITE_HITS_MAY_BE_MORE && group->events > group->hits;
         if (wrong) report_group(reader, group);

@@ -15,7 +15,7 @@ enum site_hits_rule {
     SITE_HITS_EQUAL,
 };
 /* category: that of the events, a known string. */
-typedef enum site_hits_rule site_hits_rule_of(const void *context, uint32_t pid, uint32_t category);
+typedef enum site_hits_rule site_hits_rule_of(const void *context, uint32_t process, uint32_t category);
 
 struct site_hits {
     struct row_table groups;

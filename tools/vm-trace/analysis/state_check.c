@@ -5,7 +5,7 @@
 #include "fxt/known_strings.h"
 
 struct checked_thread {
-    uint32_t pid, tid; /* the key */
+    uint32_t process, tid; /* the key */
 };
 
 static int64_t
@@ -20,7 +20,7 @@ on_fault(void *context, uint64_t offset, enum thread_fault fault, uint32_t row, 
 {
     struct state_check *check = context;
     const struct checked_thread *thread = row_table_at(&check->threads, row), *runs;
-    if (!schema_check_covers(check->schema, thread->pid) || schema_check_gaps(check->schema)) return;
+    if (!schema_check_covers(check->schema, thread->process) || schema_check_gaps(check->schema)) return;
     struct reader *reader = check->reader;
     switch (fault) {
       case THREAD_FAULT_TWO_RUN:
@@ -38,7 +38,7 @@ on_fault(void *context, uint64_t offset, enum thread_fault fault, uint32_t row, 
                      "thread %" PRIu32 " stops running on CPU %" PRIu32 ", but it does not run", thread->tid, cpu);
         return;
       case THREAD_FAULT_NEVER_BLOCKED:
-        if (schema_check_begins_late(check->schema, thread->pid)) return;
+        if (schema_check_begins_late(check->schema, thread->process)) return;
         /* fall through */
       case THREAD_FAULT_NOT_BLOCKED:
         reader_fault(reader, FXT_FAULT_SCHEMA, offset,
@@ -64,9 +64,9 @@ state_check_free(struct state_check *check)
 }
 
 uint32_t
-state_check_row(struct state_check *check, uint32_t pid, uint32_t tid)
+state_check_row(struct state_check *check, uint32_t process, uint32_t tid)
 {
-    const uint32_t key[2] = {pid, tid};
+    const uint32_t key[2] = {process, tid};
     const struct checked_thread *thread = row_table_get(&check->threads, key);
     return thread == NULL ? THREAD_STATES_THREADS_MAX - 1 : row_table_number(&check->threads, thread);
 }

@@ -19,7 +19,7 @@ struct state_check {
 void state_check_init(struct state_check *check, struct reader *reader, const struct schema_check *schema);
 void state_check_free(struct state_check *check);
 /* Returns the row of a thread, for duration_pairs.h. */
-uint32_t state_check_row(struct state_check *check, uint32_t pid, uint32_t tid);
+uint32_t state_check_row(struct state_check *check, uint32_t process, uint32_t tid);
 /* Takes a pair of edges with a begin. */
 void state_check_pair(struct state_check *check, const struct duration_edge *begin, const struct duration_edge *end);
 

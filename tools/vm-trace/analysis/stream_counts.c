@@ -32,10 +32,10 @@ stream_counts_chunk(struct stream_counts *counts)
 }
 
 static struct stream_process *
-process_of(struct stream_counts *counts, uint32_t pid)
+process_of(struct stream_counts *counts, uint32_t number)
 {
     static struct stream_process others; /* with too many processes: not compared */
-    struct stream_process *process = row_table_get(&counts->processes, &pid);
+    struct stream_process *process = row_table_get(&counts->processes, &number);
     return process != NULL ? process : &others;
 }
 
@@ -48,7 +48,7 @@ text_of_known(struct reader *reader, uint32_t known)
 void
 stream_counts_settings(struct stream_counts *counts, const struct fxt_event *event)
 {
-    struct stream_process *process = process_of(counts, event->pid);
+    struct stream_process *process = process_of(counts, event->process);
     const struct fxt_arg *flags = fxt_event_arg(event, STRING_FLAGS);
     if (flags != NULL && flags->type == FXT_ARG_STRING) {
         process->has_flags = true;
@@ -61,7 +61,7 @@ stream_counts_settings(struct stream_counts *counts, const struct fxt_event *eve
 void
 stream_counts_summary(struct stream_counts *counts, const struct fxt_event *event)
 {
-    struct stream_process *process = process_of(counts, event->pid);
+    struct stream_process *process = process_of(counts, event->process);
     process->summary_offset = event->offset;
     process->has_count |= event_read_uint(event, counts->stream->count, &process->summary_count);
     if (counts->stream->left_out == STRING_NONE) return;
@@ -72,7 +72,7 @@ void
 stream_counts_slice(struct stream_counts *counts, struct reader *reader, const struct fxt_event *event, bool part)
 {
     const struct counted_stream *stream = counts->stream;
-    struct stream_process *process = process_of(counts, event->pid);
+    struct stream_process *process = process_of(counts, event->process);
     char name[140];
     escape_into(name, sizeof name, event->name);
     process->slices++;
@@ -93,9 +93,9 @@ stream_counts_slice(struct stream_counts *counts, struct reader *reader, const s
 }
 
 void
-stream_counts_record(struct stream_counts *counts, struct reader *reader, uint32_t pid, uint64_t offset)
+stream_counts_record(struct stream_counts *counts, struct reader *reader, uint32_t number, uint64_t offset)
 {
-    struct stream_process *process = process_of(counts, pid);
+    struct stream_process *process = process_of(counts, number);
     process->slices++;
     if (!process->has_flags || process->has_stream || process->strange_reported) return;
     process->strange_reported = true;
@@ -104,10 +104,10 @@ stream_counts_record(struct stream_counts *counts, struct reader *reader, uint32
 }
 
 void
-stream_counts_finish(struct stream_counts *counts, struct reader *reader, uint32_t pid)
+stream_counts_finish(struct stream_counts *counts, struct reader *reader, uint32_t number)
 {
     const struct counted_stream *stream = counts->stream;
-    const struct stream_process *process = row_table_find(&counts->processes, &pid);
+    const struct stream_process *process = row_table_find(&counts->processes, &number);
     if (process == NULL) return;
     if (process->has_count && process->summary_count != process->slices) {
         reader_fault(reader, FXT_FAULT_SCHEMA, process->summary_offset,

@@ -19,7 +19,7 @@ struct counted_stream {
 };
 
 struct stream_process {
-    uint32_t pid; /* the key */
+    uint32_t number; /* the key */
     bool has_flags, has_stream; /* in the settings: streams at all, and this one */
     bool strange_reported;      /* that the settings lack the stream */
     uint64_t min_ns;            /* the shortest slice; 0: all are recorded */
@@ -47,8 +47,8 @@ void stream_counts_summary(struct stream_counts *counts, const struct fxt_event 
 void stream_counts_slice(struct stream_counts *counts, struct reader *reader, const struct fxt_event *event,
                          bool part);
 /* Another record of the stream. */
-void stream_counts_record(struct stream_counts *counts, struct reader *reader, uint32_t pid, uint64_t offset);
+void stream_counts_record(struct stream_counts *counts, struct reader *reader, uint32_t number, uint64_t offset);
 /* Compares the counts of a process. All of its slices must be in the trace. */
-void stream_counts_finish(struct stream_counts *counts, struct reader *reader, uint32_t pid);
+void stream_counts_finish(struct stream_counts *counts, struct reader *reader, uint32_t number);
 
 #endif

@@ -8,9 +8,9 @@
 
 /* With too many, the last row collects the rest. */
 uint32_t
-thread_tracks_process(struct thread_tracks *tracks, uint32_t provider, uint32_t pid)
+thread_tracks_process(struct thread_tracks *tracks, uint32_t recording, uint32_t pid)
 {
-    const uint32_t key[2] = {recording_of(&tracks->recording, provider), pid};
+    const uint32_t key[2] = {recording, pid};
     uint32_t known = tracks->processes.count;
     struct track_process *process = row_table_get(&tracks->processes, key);
     if (process == NULL) return TRACK_PROCESSES_MAX - 1;
@@ -30,15 +30,14 @@ void
 thread_tracks_object(struct thread_tracks *tracks, const struct fxt_object *object)
 {
     if (object->type == FXT_OBJECT_PROCESS) return;
-    uint32_t thread = thread_tracks_of(tracks, object->provider, object->pid, object->tid);
+    uint32_t thread = thread_tracks_of(tracks, object->recording, object->pid, object->tid);
     track_thread(tracks, thread)->name = pool_id(tracks->pool, object->name);
     duration_pairs_object(tracks->pairs, object);
 }
 
 void
-thread_tracks_chunk(struct thread_tracks *tracks, uint32_t provider, struct fxt_string name, uint64_t offset)
+thread_tracks_chunk(struct thread_tracks *tracks, uint64_t offset)
 {
-    recording_tracer(&tracks->recording, provider, name);
     duration_pairs_chunk(tracks->pairs, offset);
 }
 
@@ -111,15 +110,15 @@ note_process_time(struct track_process *process, int64_t ts_ns)
 }
 
 uint32_t
-thread_tracks_of(struct thread_tracks *tracks, uint32_t provider, uint32_t pid, uint32_t tid)
+thread_tracks_of(struct thread_tracks *tracks, uint32_t recording, uint32_t pid, uint32_t tid)
 {
-    return thread_of(tracks, thread_tracks_process(tracks, provider, pid), tid);
+    return thread_of(tracks, thread_tracks_process(tracks, recording, pid), tid);
 }
 
 uint32_t
 thread_tracks_event(struct thread_tracks *tracks, const struct fxt_event *event)
 {
-    uint32_t process = thread_tracks_process(tracks, event->provider, event->pid);
+    uint32_t process = thread_tracks_process(tracks, event->recording, event->pid);
     uint32_t thread = thread_of(tracks, process, event->tid);
     note_process_time(track_process(tracks, process), event->ts_ns);
     int64_t seen_ns = fxt_event_seen_ns(event);
@@ -160,7 +159,7 @@ on_change(void *context, const struct fxt_sched *sched, const struct sched_chang
           struct duration_edge *edge)
 {
     struct thread_tracks *tracks = context;
-    edge->process = thread_tracks_process(tracks, sched->provider, change->pid);
+    edge->process = thread_tracks_process(tracks, sched->recording, change->pid);
     edge->row = thread_of(tracks, edge->process, change->tid);
     note_process_time(track_process(tracks, edge->process), sched->ts_ns);
     if (edge->sched == SCHED_WOKEN) edge->waker = waker_of(tracks, sched, edge->process);
@@ -189,7 +188,6 @@ thread_tracks_init(struct thread_tracks *tracks, struct pool *pool, const struct
 void
 thread_tracks_free(struct thread_tracks *tracks)
 {
-    recording_free(&tracks->recording);
     row_table_free(&tracks->processes);
     row_table_free(&tracks->threads);
     thread_states_free(&tracks->states);
@@ -197,9 +195,8 @@ thread_tracks_free(struct thread_tracks *tracks)
 }
 
 void
-thread_tracks_file_begin(struct thread_tracks *tracks, const char *path)
+thread_tracks_file_begin(struct thread_tracks *tracks)
 {
-    recording_next(&tracks->recording, path);
     const struct duration_pair_visitor visitor = {
         .context = tracks, .pair = on_pair, .begun = on_begun, .change = on_change};
     tracks->pairs = duration_pairs_new(&visitor, &tracks->states);

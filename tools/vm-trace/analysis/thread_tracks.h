@@ -13,7 +13,6 @@
 #include "analysis/duration_pairs.h"
 #include "base/row_table.h"
 #include "fxt/reader.h"
-#include "fxt/spool_names.h"
 
 enum { TRACK_THREADS_MAX = 256 * 1024, TRACK_PROCESSES_MAX = 64 * 1024, NO_TRACK = UINT32_MAX };
 
@@ -67,24 +66,22 @@ struct thread_tracks {
     struct thread_states states;
     struct duration_pairs *pairs; /* of the current file */
     uint32_t file;
-    struct recording recording; /* of the current or last file */
 };
 
 void thread_tracks_init(struct thread_tracks *tracks, struct pool *pool, const struct thread_tracks_visitor *visitor);
 void thread_tracks_free(struct thread_tracks *tracks);
-/* The path must live until the next file begins. */
-void thread_tracks_file_begin(struct thread_tracks *tracks, const char *path);
+void thread_tracks_file_begin(struct thread_tracks *tracks);
 /* Passes what is left, and ends all states: the file ends, or reading stopped in it. */
 void thread_tracks_file_end(struct thread_tracks *tracks, bool stopped);
 /* Return the number of a process, of a thread. */
-uint32_t thread_tracks_process(struct thread_tracks *tracks, uint32_t provider, uint32_t pid);
-uint32_t thread_tracks_of(struct thread_tracks *tracks, uint32_t provider, uint32_t pid, uint32_t tid);
+uint32_t thread_tracks_process(struct thread_tracks *tracks, uint32_t recording, uint32_t pid);
+uint32_t thread_tracks_of(struct thread_tracks *tracks, uint32_t recording, uint32_t pid, uint32_t tid);
 /* Returns the number of the thread. */
 uint32_t thread_tracks_event(struct thread_tracks *tracks, const struct fxt_event *event);
 /* Returns whether the record says anything of a thread. */
 bool thread_tracks_sched(struct thread_tracks *tracks, const struct fxt_sched *sched);
 void thread_tracks_object(struct thread_tracks *tracks, const struct fxt_object *object);
-void thread_tracks_chunk(struct thread_tracks *tracks, uint32_t provider, struct fxt_string name, uint64_t offset);
+void thread_tracks_chunk(struct thread_tracks *tracks, uint64_t offset);
 
 static inline struct track_thread *
 track_thread(const struct thread_tracks *tracks, uint32_t number)

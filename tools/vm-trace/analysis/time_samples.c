@@ -172,7 +172,7 @@ on_sample(void *context, const struct packet_sample *packet)
     struct profile *profile = samples->profile;
     if (samples->packet != NULL) samples->packet(samples->context, packet);
     if (profile == NULL) return;
-    struct time_sample sample = {.ts_ns = packet->ts_ns, .provider = samples->provider, .pid = packet->task.pid,
+    struct time_sample sample = {.ts_ns = packet->ts_ns, .recording = samples->recording, .pid = packet->task.pid,
                                  .tid = packet->task.tid};
     sample.state = time_samples_state_of(samples, packet, &sample.ns);
     if (sample.state == TIME_SAMPLE_STATES || sample.tid == 0) {
@@ -198,6 +198,6 @@ on_sample(void *context, const struct packet_sample *packet)
 void
 time_samples_blob(struct time_samples *samples, const struct fxt_blob *blob)
 {
-    samples->provider = blob->provider;
+    samples->recording = blob->recording;
     sample_packets_read(samples->packets, blob, on_sample, samples);
 }

@@ -42,7 +42,7 @@ time_sample_waits(enum time_sample_state state)
 struct time_sample {
     int64_t ts_ns;
     uint64_t ns;     /* what it represents */
-    uint32_t provider, pid, tid;
+    uint32_t recording, pid, tid;
     enum time_sample_state state;
     uint32_t node;   /* of the profile: its innermost frame; 0 in `wanted` */
 };
@@ -55,7 +55,7 @@ struct time_samples {
     struct map label_of_frame;      /* generation and frame of this file -> string */
     uint32_t source;                /* strings: */
     uint32_t states[TIME_SAMPLE_STATES];
-    uint32_t provider;              /* of the current blob */
+    uint32_t recording;             /* of the current blob */
     uint64_t unknown;               /* of a state or a stack that is not known: left out */
     uint64_t period_ns;             /* in the settings; the longest of several processes */
     bool cpu;                       /* CPU time, in the settings of a process */

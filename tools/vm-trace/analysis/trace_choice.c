@@ -8,23 +8,24 @@
 #include "analysis/event_args.h"
 #include "analysis/origin.h"
 #include "analysis/trace_choice.h"
+#include "base/message.h"
 #include "base/xalloc.h"
 #include "fxt/event_keys.h"
 #include "fxt/known_strings.h"
 
 /* Durations of a thread. */
 struct held_durations {
-    uint32_t provider, pid, tid; /* the key */
-    uint32_t open;               /* begins that were passed */
-    uint32_t after;              /* begins of after the time */
+    uint32_t process, tid; /* the key */
+    uint32_t open;         /* begins that were passed */
+    uint32_t after;        /* begins of after the time */
     uint32_t before_count, before_capacity;
-    struct fxt_event *before;    /* begins of before the time, which may last into it */
+    struct fxt_event *before; /* begins of before the time, which may last into it */
 };
 
 /* A process with settings. */
 struct cut_process {
-    uint32_t provider, pid; /* the key */
-    uint32_t tid;
+    uint32_t process; /* the key */
+    uint32_t provider, recording, pid, tid;
     int64_t last_ns;
 };
 
@@ -82,9 +83,9 @@ enum { ANY_PROCESS = UINT32_MAX }; /* of wake-ups, which name none */
 
 /* Threads of two recordings in a merged file may have the same ids. */
 static uint64_t
-key_of(uint32_t provider, uint32_t pid, uint32_t tid)
+key_of(uint32_t recording, uint32_t pid, uint32_t tid)
 {
-    return hash_mix(thread_key(pid, tid)) ^ hash_mix((uint64_t)provider + 1);
+    return hash_mix(thread_key(pid, tid)) ^ hash_mix((uint64_t)recording + 1);
 }
 
 static bool
@@ -95,20 +96,24 @@ name_fits(const struct trace_filter *filter, struct fxt_string name)
 }
 
 static bool
-thread_wanted(const struct trace_filter *filter, uint32_t provider, uint32_t pid, uint32_t tid)
+thread_wanted(struct trace_filter *filter, uint32_t recording, uint32_t pid, uint32_t tid)
 {
     if (filter->choice.thread == NULL) return true;
-    return (cpu_track_p(tid) ? cpu_track_native_tid(tid) : tid) == filter->tid ||
-           map_get(&filter->wanted_threads, key_of(provider, pid, tid)) == 1;
+    bool wanted = (cpu_track_p(tid) ? cpu_track_native_tid(tid) : tid) == filter->tid ||
+                  map_get(&filter->wanted_threads, key_of(recording, pid, tid)) == 1;
+    filter->found |= wanted;
+    return wanted;
 }
 
 /* A Ruby thread that shares native threads is named by its events. */
 static bool
-event_of_thread(const struct trace_filter *filter, const struct fxt_event *event)
+event_of_thread(struct trace_filter *filter, const struct fxt_event *event)
 {
-    if (thread_wanted(filter, event->provider, event->pid, event->tid)) return true;
+    if (thread_wanted(filter, event->recording, event->pid, event->tid)) return true;
     const struct fxt_arg *runs = fxt_event_arg(event, STRING_THREAD);
-    return runs != NULL && runs->type == FXT_ARG_STRING && name_fits(filter, runs->string);
+    bool wanted = runs != NULL && runs->type == FXT_ARG_STRING && name_fits(filter, runs->string);
+    filter->found |= wanted;
+    return wanted;
 }
 
 /* --- durations --------------------------------------------------------------------------------------- */
@@ -125,7 +130,7 @@ pass_at(const struct trace_filter *filter, const struct fxt_event *event, int64_
 static struct held_durations *
 durations_of(struct trace_filter *filter, const struct fxt_event *event)
 {
-    const uint32_t key[] = {event->provider, event->pid, event->tid};
+    const uint32_t key[] = {event->process, event->tid};
     return row_table_get(&filter->durations, key);
 }
 
@@ -190,12 +195,12 @@ filter_end(const struct trace_filter *filter, struct held_durations *held, const
 static void
 note_process(struct trace_filter *filter, const struct fxt_event *event)
 {
-    const uint32_t key[] = {event->provider, event->pid};
-    struct cut_process *process = row_table_find(&filter->recorders, key);
+    struct cut_process *process = row_table_find(&filter->recorders, &event->process);
     bool settings = event->category.id == STRING_TRACE && event->name.id == STRING_SETTINGS;
     if (process == NULL && settings) {
-        process = row_table_get(&filter->recorders, key);
-        *process = (struct cut_process){event->provider, event->pid, event->tid, event->ts_ns};
+        process = row_table_get(&filter->recorders, &event->process);
+        *process = (struct cut_process){event->process, event->provider, event->recording,
+                                        event->pid, event->tid, event->ts_ns};
     }
     if (process != NULL && event->ts_ns > process->last_ns) process->last_ns = event->ts_ns;
 }
@@ -206,7 +211,8 @@ pass_cut(const struct trace_filter *filter, const struct cut_process *process)
     if (process->last_ns < filter->from_ns) return;
     const struct pool *pool = reader_pool(filter->reader);
     const struct fxt_event cut = {
-        .type = FXT_EVENT_INSTANT, .provider = process->provider, .pid = process->pid, .tid = process->tid,
+        .type = FXT_EVENT_INSTANT, .provider = process->provider, .recording = process->recording,
+        .process = process->process, .pid = process->pid, .tid = process->tid,
         .category = pool_string(pool, STRING_TRACE), .name = pool_string(pool, STRING_CUT)};
     pass_at(filter, &cut, clamped(filter, process->last_ns), 0);
 }
@@ -239,6 +245,7 @@ on_event(void *context, const struct fxt_event *event)
 {
     struct trace_filter *filter = context;
     note_time(filter, event->ts_ns);
+    if (event->type == FXT_EVENT_DURATION_COMPLETE) note_time(filter, event->end_ns);
     note_process(filter, event);
     if (event->category.id == STRING_TRACE && event->type == FXT_EVENT_INSTANT) {
         filter_trace(filter, event);
@@ -266,11 +273,11 @@ on_sched(void *context, const struct fxt_sched *sched)
     struct fxt_sched moved = *sched;
     moved.ts_ns = clamped(filter, sched->ts_ns);
     if (sched->type == FXT_SCHED_LEGACY_SWITCH) {
-        if (!thread_wanted(filter, sched->provider, sched->out_pid, (uint32_t)sched->out_tid)) moved.out_tid = 0;
-        if (!thread_wanted(filter, sched->provider, sched->in_pid, (uint32_t)sched->in_tid)) moved.in_tid = 0;
+        if (!thread_wanted(filter, sched->recording, sched->out_pid, (uint32_t)sched->out_tid)) moved.out_tid = 0;
+        if (!thread_wanted(filter, sched->recording, sched->in_pid, (uint32_t)sched->in_tid)) moved.in_tid = 0;
         if (moved.out_tid == 0 && moved.in_tid == 0) return;
     }
-    else if (!thread_wanted(filter, sched->provider, ANY_PROCESS, (uint32_t)sched->out_tid)) return;
+    else if (!thread_wanted(filter, sched->recording, ANY_PROCESS, (uint32_t)sched->out_tid)) return;
     if (filter->inner.sched) filter->inner.sched(filter->inner.context, &moved);
 }
 
@@ -281,8 +288,9 @@ on_object(void *context, const struct fxt_object *object)
     if (object->type == FXT_OBJECT_THREAD && filter->choice.thread != NULL) {
         struct fxt_string name = cpu_track_p(object->tid) ? cpu_track_thread_name(object->name) : object->name;
         bool fits = name_fits(filter, name);
-        map_set(&filter->wanted_threads, key_of(object->provider, object->pid, object->tid), fits);
-        map_set(&filter->wanted_threads, key_of(object->provider, ANY_PROCESS, object->tid), fits);
+        filter->found |= fits;
+        map_set(&filter->wanted_threads, key_of(object->recording, object->pid, object->tid), fits);
+        map_set(&filter->wanted_threads, key_of(object->recording, ANY_PROCESS, object->tid), fits);
     }
     if (filter->inner.object) filter->inner.object(filter->inner.context, object);
 }
@@ -306,7 +314,7 @@ passes(void *context, const struct time_sample *sample)
 {
     struct trace_filter *filter = context;
     note_time(filter, sample->ts_ns);
-    return inside(filter, sample->ts_ns) && thread_wanted(filter, sample->provider, sample->pid, sample->tid);
+    return inside(filter, sample->ts_ns) && thread_wanted(filter, sample->recording, sample->pid, sample->tid);
 }
 
 void
@@ -328,8 +336,8 @@ trace_filter_init(struct trace_filter *filter, const struct trace_choice *choice
     *filter = (struct trace_filter){
         .choice = *choice, .reader = reader, .from_ns = choice->since_ns, .to_ns = choice->until_ns,
         .tid = is_tid ? strtoull(thread, NULL, 10) : UINT64_MAX};
-    row_table_init(&filter->durations, sizeof(struct held_durations), 3, UINT32_MAX);
-    row_table_init(&filter->recorders, sizeof(struct cut_process), 2, UINT32_MAX);
+    row_table_init(&filter->durations, sizeof(struct held_durations), 2, UINT32_MAX);
+    row_table_init(&filter->recorders, sizeof(struct cut_process), 1, UINT32_MAX);
 }
 
 void
@@ -337,6 +345,26 @@ trace_filter_restart(struct trace_filter *filter)
 {
     filter->begun = false;
     filter->first_ns = filter->last_ns = 0;
+}
+
+bool
+trace_filter_window_in(const char *command, int64_t since_ns, int64_t length_ns)
+{
+    if (since_ns > length_ns)
+        message("%s: nothing is after --since=%.6f: the trace lasts %.6f s", command, (double)since_ns / 1e9,
+                (double)length_ns / 1e9);
+    return since_ns <= length_ns;
+}
+
+enum status
+trace_filter_status(const struct trace_filter *filter, const char *command)
+{
+    const char *thread = filter->choice.thread;
+    if (!filter->begun) return STATUS_FINE;
+    if (!trace_filter_window_in(command, filter->choice.since_ns, trace_filter_length_ns(filter))) return STATUS_USAGE;
+    if (thread == NULL || filter->found) return STATUS_FINE;
+    message("%s: no thread matches --thread=%s; vm-trace report --threads lists them", command, thread);
+    return STATUS_USAGE;
 }
 
 int64_t

@@ -30,6 +30,7 @@ struct trace_filter {
     struct reader *reader;
     struct fxt_visitor inner;  /* who gets the records */
     void (*inner_end)(void *context); /* NULL: nobody wants to know */
+    bool found;                /* a record of a chosen thread */
     bool begun;                /* the first event was seen, so that these are known: */
     int64_t from_ns, to_ns;
     int64_t first_ns, last_ns; /* of all events, whether they are passed or not */
@@ -48,7 +49,11 @@ void trace_filter_init(struct trace_filter *filter, const struct trace_choice *c
 void trace_filter_free(struct trace_filter *filter);
 /* The next file's first event is time 0. */
 void trace_filter_restart(struct trace_filter *filter);
-/* From the first event to the last one, of those that were read. */
+/* Whether the window lies in a trace of this length. Prints a message if not. */
+bool trace_filter_window_in(const char *command, int64_t since_ns, int64_t length_ns);
+/* After all files: STATUS_USAGE, with a message, if nothing of them was chosen. */
+enum status trace_filter_status(const struct trace_filter *filter, const char *command);
+/* From the first event to the end of the last one, of those that were read. */
 int64_t trace_filter_length_ns(const struct trace_filter *filter);
 /* Returns the visitor for the reader; all is passed on to `inner`. */
 struct fxt_visitor trace_filter_visitor(struct trace_filter *filter, const struct fxt_visitor *inner);

@@ -18,7 +18,7 @@ track_ends_clear(struct track_ends *ends)
 bool
 track_ends_overlap(struct track_ends *ends, const struct fxt_event *event)
 {
-    const uint32_t key[2] = {event->pid, event->tid};
+    const uint32_t key[2] = {event->process, event->tid};
     uint32_t known = ends->tracks.count;
     struct track_end *track = row_table_get(&ends->tracks, key);
     if (track == NULL) return false;

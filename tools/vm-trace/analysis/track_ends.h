@@ -7,7 +7,7 @@
 #include "fxt/reader.h"
 
 struct track_end {
-    uint32_t pid, tid; /* the key */
+    uint32_t process, tid; /* the key */
     int64_t end_ns;    /* of the last slice */
 };
 

@@ -74,18 +74,11 @@ add_step(struct version_history *history, struct pool *pool, uint32_t process, u
     return step;
 }
 
-/* Two processes of the caller may have the same pid. */
-static uint64_t
-of_process(uint32_t process, uint64_t key)
-{
-    return hash_mix(key) ^ hash_mix((uint64_t)process + 1);
-}
-
 /* Follows the outermost open compilation of a thread, up to the end with an `iseq`. */
 static void
 follow_compilation(struct version_history *history, struct pool *pool, uint32_t process, const struct fxt_event *event)
 {
-    uint64_t thread = of_process(process, thread_key(event->pid, event->tid));
+    uint64_t thread = thread_key(event->process, event->tid);
     uint32_t index = map_get(&history->open_compiles, thread);
     if (index == MAP_NONE) {
         index = history->compiling_count;
@@ -123,7 +116,7 @@ follow_compilation(struct version_history *history, struct pool *pool, uint32_t 
 static void
 follow_profiling(struct version_history *history, struct pool *pool, uint32_t process, const struct fxt_event *event)
 {
-    uint64_t key = of_process(process, flow_key(event->pid, event->id)); /* async events of one id in one process */
+    uint64_t key = flow_key(event->process, event->id); /* async events of one id in one process */
     if (event->type == FXT_EVENT_ASYNC_BEGIN) {
         struct version_step *step =
             add_step(history, pool, process, pool_id(pool, event->name), STEP_PROFILED, event->ts_ns);

@@ -76,6 +76,7 @@ page_file_write(const struct page_options *page, const struct options *options, 
     data.calls_shown_max = page->max_calls;
     enum status status = STATUS_FINE;
     for (int i = 0; i < file_count; i++) status = worse(status, page_data_read(&data, files[i], options->max_faults));
+    status = worse(status, trace_filter_status(&data.filter, "html"));
     struct page_data before;
     bool compared = page->against != NULL && status < STATUS_USAGE;
     if (compared) page_data_init(&before, options->memory_bytes, &page->choice);

@@ -21,15 +21,6 @@ trace_filter_window(const char *command, int64_t since_ns, int64_t until_ns)
     return false;
 }
 
-bool
-trace_filter_window_in(const char *command, int64_t since_ns, int64_t length_ns)
-{
-    if (since_ns <= length_ns) return true;
-    fprintf(stderr, "vm-trace: %s: nothing is after --since=%.6f: the trace lasts %.6f s\n", command,
-            (double)since_ns / 1e9, (double)length_ns / 1e9);
-    return false;
-}
-
 /* The end of the last event, from the first one on. */
 static int64_t
 length_of(const struct report *report)

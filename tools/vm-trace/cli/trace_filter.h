@@ -22,8 +22,6 @@
 
 /* Whether a window of time has any; before anything is read. Prints a message if not. */
 bool trace_filter_window(const char *command, int64_t since_ns, int64_t until_ns);
-/* Whether the window lies in a trace of this length. Prints a message if not. */
-bool trace_filter_window_in(const char *command, int64_t since_ns, int64_t length_ns);
 /* After all is read and shown: prints a message for the first option that nothing in the trace matches, with what
  * there is. STATUS_USAGE if it must be misspelled; a known reason just has no events. */
 enum status trace_filter_check(const char *command, struct report *report);

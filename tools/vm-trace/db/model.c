@@ -54,7 +54,7 @@ static void
 add_counter(struct model *model, const struct fxt_event *event)
 {
     struct item item = {.ts = event->ts_ns, .type = FXT_EVENT_COUNTER, .name = STRING_NONE,
-                        .pid = model_pid(model, event->provider, event->pid)};
+                        .pid = model_pid(model, event->recording, event->pid)};
     push(model, item); /* makes the process known even without a value */
     for (unsigned i = 0; i < event->arg_count; i++) {
         double value;
@@ -69,7 +69,7 @@ static void
 on_piece_end(void *context, const struct piece_end *end)
 {
     push(context, (struct item){.ts = end->ts_ns, .type = FXT_EVENT_DURATION_END,
-                                .pid = model_pid_of(context, end->recording, end->pid), .tid = end->tid,
+                                .pid = model_pid(context, end->recording, end->pid), .tid = end->tid,
                                 .category = end->category, .name = end->name, .args = MODEL_NONE});
 }
 
@@ -86,7 +86,7 @@ on_event(void *context, const struct fxt_event *event)
                     .ts = event->ts_ns,
                     .id = event->type == FXT_EVENT_DURATION_COMPLETE ? (uint64_t)event->end_ns : event->id,
                     .type = event->type,
-                    .pid = model_pid(model, event->provider, event->pid),
+                    .pid = model_pid(model, event->recording, event->pid),
                     .tid = event->tid,
                     .category = pool_id(model->pool, event->category),
                     .name = pool_id(model->pool, event->name),
@@ -111,21 +111,13 @@ on_object(void *context, const struct fxt_object *object)
     struct model *model = context;
     uint32_t name = pool_id(model->pool, object->name);
     if (object->type == FXT_OBJECT_PROCESS) {
-        uint32_t upid = model_process(model, model_pid(model, object->provider, object->pid));
+        uint32_t upid = model_process(model, model_pid(model, object->recording, object->pid));
         model->processes.list[upid].name = name;
         return;
     }
     model_thread_process(model, object);
-    uint32_t utid = model_thread(model, object->tid, model_pid(model, object->provider, object->pid));
+    uint32_t utid = model_thread(model, object->tid, model_pid(model, object->recording, object->pid));
     model->threads.list[utid].name = name;
-}
-
-static void
-on_chunk(void *context, uint32_t provider, struct fxt_string name, uint64_t offset)
-{
-    struct model *model = context;
-    (void)offset;
-    piece_ends_chunk(&model->piece_ends, provider, name);
 }
 
 static void
@@ -307,7 +299,7 @@ struct fxt_visitor
 model_visitor(struct model *model)
 {
     return (struct fxt_visitor){.context = model, .event = on_event, .object = on_object, .sched = on_sched,
-                                .blob = on_blob, .chunk = on_chunk};
+                                .blob = on_blob};
 }
 
 static void

@@ -8,7 +8,7 @@
  * file; everything else is sorted by time.
  *
  * It differs where Perfetto would give one process the events of another: equal pids of two recordings
- * (struct recording) are two processes, and a context switch belongs to the processes that it names.
+ * (fxt/spool_names.h) are two processes, and a context switch belongs to the processes that it names.
  *
  *      model_new -> model_visitor for read_files -> model_finish -> the arrays -> model_free
  */
@@ -182,8 +182,7 @@ void model_arg_from(struct model *model, const struct fxt_arg *arg, struct model
 /* model_threads.c */
 void model_threads_begin(struct model *model);
 void model_threads_end(struct model *model);
-uint32_t model_pid(struct model *model, uint32_t provider, uint32_t pid); /* its number, in the provider's recording */
-uint32_t model_pid_of(struct model *model, uint32_t recording, uint32_t pid); /* likewise, in this recording */
+uint32_t model_pid(struct model *model, uint32_t recording, uint32_t pid); /* its number */
 uint32_t model_process(struct model *model, uint32_t number);              /* returns a upid, added if necessary */
 uint32_t model_thread(struct model *model, uint32_t tid, uint32_t number); /* likewise a utid */
 uint32_t model_any_thread(struct model *model, uint32_t recording, uint32_t tid); /* of any process of it */

@@ -51,7 +51,7 @@ get(struct model *model, const struct model_switch *sched, uint64_t tid)
     struct sched_threads *meant = &model->scheduling->meant;
     uint32_t index = sched_threads_find(meant, sched->recording, sched->provider, tid);
     if (index != MAP_NONE) return index;
-    index = get_of_process(model, tid, model_pid_of(model, sched->recording, 0));
+    index = get_of_process(model, tid, model_pid(model, sched->recording, 0));
     sched_threads_note(meant, sched->recording, sched->provider, tid, index);
     return index;
 }
@@ -73,8 +73,8 @@ get_switched(struct model *model, const struct model_switch *sched, uint64_t tid
 void
 model_thread_process(struct model *model, const struct fxt_object *object)
 {
-    uint32_t pid = model_pid(model, object->provider, object->pid);
-    sched_threads_note(&model->scheduling->meant, model->pids.list[pid].recording, object->provider, object->raw_tid,
+    uint32_t pid = model_pid(model, object->recording, object->pid);
+    sched_threads_note(&model->scheduling->meant, object->recording, object->provider, object->raw_tid,
                        get_of_process(model, object->raw_tid, pid));
 }
 
@@ -157,10 +157,10 @@ model_switch_from(struct model *model, const struct fxt_sched *sched)
         .out_tid = sched->out_tid,
         .in_tid = sched->in_tid,
         .dropped = sched->dropped,
-        .recording = recording_of(&model->piece_ends.recording, sched->provider),
+        .recording = sched->recording,
         .provider = sched->provider,
-        .out_pid = model_pid(model, sched->provider, sched->out_pid),
-        .in_pid = model_pid(model, sched->provider, sched->in_pid),
+        .out_pid = model_pid(model, sched->recording, sched->out_pid),
+        .in_pid = model_pid(model, sched->recording, sched->in_pid),
     };
     if (kept.dropped) return kept;
     if (sched->type == FXT_SCHED_SWITCH) {

@@ -34,7 +34,7 @@ model_threads_end(struct model *model)
 }
 
 uint32_t
-model_pid_of(struct model *model, uint32_t recording, uint32_t pid)
+model_pid(struct model *model, uint32_t recording, uint32_t pid)
 {
     uint64_t key = (uint64_t)recording << 32 | pid;
     uint32_t number = map_get(&model->pid_numbers, key);
@@ -44,12 +44,6 @@ model_pid_of(struct model *model, uint32_t recording, uint32_t pid)
     model->pids.list[model->pids.count++] = (struct model_pid){.pid = pid, .recording = recording};
     model_map_set(model, &model->pid_numbers, key, number);
     return number;
-}
-
-uint32_t
-model_pid(struct model *model, uint32_t provider, uint32_t pid)
-{
-    return model_pid_of(model, recording_of(&model->piece_ends.recording, provider), pid);
 }
 
 uint32_t

@@ -19,7 +19,7 @@ struct read_sample {
 
 struct samples_reading {
     struct sample_packets *packets;
-    uint32_t provider; /* of the current blob */
+    uint32_t recording; /* of the current blob */
     ARRAY_OF(struct read_sample) samples;
     ARRAY_OF(struct packet_weight) weights;
     struct map context_rows; /* generation and number -> row */
@@ -33,7 +33,7 @@ on_sample(void *context, const struct packet_sample *sample)
     struct model *model = context;
     struct samples_reading *reading = model->samples->reading;
     struct budget *budget = reader_budget(model->reader);
-    uint32_t pid = model_pid(model, reading->provider, sample->task.pid);
+    uint32_t pid = model_pid(model, reading->recording, sample->task.pid);
     model_room(model, reading->samples.list, reading->samples.count, reading->samples.capacity);
     reading->samples.list[reading->samples.count++] =
         (struct read_sample){*sample, reading->weights.count, pid};
@@ -48,7 +48,7 @@ on_sample(void *context, const struct packet_sample *sample)
 void
 model_samples_read(struct model *model, const struct fxt_blob *blob)
 {
-    model->samples->reading->provider = blob->provider;
+    model->samples->reading->recording = blob->recording;
     sample_packets_read(model->samples->reading->packets, blob, on_sample, model);
 }
 

@@ -61,6 +61,8 @@ decode_event(struct reader *reader, struct cursor *cursor)
     if (!decode_thread(reader, cursor, (unsigned)fxt_bits(header, FXT_EVENT_THREAD), &thread)) return;
     event->pid = (uint32_t)thread.pid;
     event->tid = (uint32_t)thread.tid;
+    event->recording = current_recording(reader);
+    event->process = current_process(reader, event->pid);
     unsigned category = (unsigned)fxt_bits(header, FXT_EVENT_CATEGORY);
     if (!decode_string(reader, cursor, category, "category", &event->category)) return;
     if (!decode_string(reader, cursor, (unsigned)fxt_bits(header, FXT_EVENT_NAME), "name", &event->name)) return;

@@ -39,7 +39,8 @@ decode_process(struct reader *reader, struct cursor *cursor, uint64_t *pid_out)
 void
 decode_kernel_object(struct reader *reader, struct cursor *cursor)
 {
-    struct fxt_object object = {.offset = reader->offset, .provider = reader->current->id};
+    struct fxt_object object = {
+        .offset = reader->offset, .provider = reader->current->id, .recording = current_recording(reader)};
     uint64_t header = reader->header;
     uint64_t id;
     if (!cursor_u64(cursor, &id)) {
@@ -66,6 +67,7 @@ decode_kernel_object(struct reader *reader, struct cursor *cursor)
       default:
         return;
     }
+    object.process = current_process(reader, object.pid);
     if (reader->visitor.object) reader->visitor.object(reader->visitor.context, &object);
 }
 
@@ -149,6 +151,7 @@ decode_sched(struct reader *reader, struct cursor *cursor)
     sched->type = (enum fxt_sched_type)type;
     sched->offset = reader->offset;
     sched->provider = reader->current->id;
+    sched->recording = current_recording(reader);
     bool flawed = false;
     bool read = sched->type == FXT_SCHED_LEGACY_SWITCH ? decode_legacy_switch(reader, cursor, sched)
                                                        : decode_switch_or_wakeup(reader, cursor, sched, &flawed);
@@ -216,7 +219,7 @@ decode_blob(struct reader *reader, struct cursor *cursor)
     size_t first = reader->packet_left < len ? reader->packet_left : len;
     reader->packet_left -= first;
     struct fxt_blob blob = {.offset = reader->offset, .provider = reader->current->id,
-                            .bytes = (const uint8_t *)bytes + first};
+                            .recording = current_recording(reader), .bytes = (const uint8_t *)bytes + first};
     if (first < len) blob.len = check_packets(reader, (const uint8_t *)bytes, len, first);
     if (blob.len > 0 && reader->visitor.blob) reader->visitor.blob(reader->visitor.context, &blob);
 }

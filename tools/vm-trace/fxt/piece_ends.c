@@ -3,6 +3,7 @@
 
 #include "fxt/known_strings.h"
 #include "fxt/piece_ends.h"
+#include "fxt/spool_names.h"
 
 enum { THREADS_MAX = 256 * 1024, DEPTH_MAX = 4096 };
 
@@ -11,12 +12,12 @@ struct open_duration {
 };
 
 struct thread {
-    uint32_t recording, pid, tid; /* the key */
+    uint32_t process, tid; /* the key */
     uint32_t depth, capacity;
     struct open_duration *open;
     int64_t last_ns;   /* of its events */
 };
-enum { THREAD_KEYS = 3 };
+enum { THREAD_KEYS = 2 };
 
 static void
 free_threads(struct piece_ends *ends)
@@ -36,34 +37,28 @@ void
 piece_ends_free(struct piece_ends *ends)
 {
     free_threads(ends);
-    recording_free(&ends->recording);
 }
 
 void
 piece_ends_file_begin(struct piece_ends *ends, const char *path)
 {
-    ends->goes_on = recording_next(&ends->recording, path);
+    ends->goes_on = ends->path != NULL && spool_goes_on(ends->path, path);
+    ends->path = path;
     if (!ends->goes_on) free_threads(ends);
-}
-
-void
-piece_ends_chunk(struct piece_ends *ends, uint32_t provider, struct fxt_string name)
-{
-    recording_tracer(&ends->recording, provider, name);
 }
 
 /* The settings are a piece's first event, and have the time at which it begins. */
 static void
-end_open(struct piece_ends *ends, uint32_t recording, const struct fxt_event *settings)
+end_open(struct piece_ends *ends, const struct fxt_event *settings)
 {
     for (uint32_t i = 0; i < ends->threads.count; i++) {
         struct thread *thread = row_table_at(&ends->threads, i);
-        if (thread->pid != settings->pid || thread->recording != recording) continue;
+        if (thread->process != settings->process) continue;
         int64_t ts_ns = settings->ts_ns > thread->last_ns ? settings->ts_ns : thread->last_ns;
         for (; thread->depth > 0; thread->depth--) {
             const struct open_duration *open = &thread->open[thread->depth - 1];
             const struct piece_end end = {
-                .recording = recording, .pid = thread->pid, .tid = thread->tid, .category = open->category,
+                .recording = settings->recording, .pid = settings->pid, .tid = thread->tid, .category = open->category,
                 .name = open->name, .ts_ns = ts_ns};
             ends->end(ends->context, &end);
         }
@@ -74,11 +69,10 @@ void
 piece_ends_event(struct piece_ends *ends, const struct fxt_event *event)
 {
     bool settings = event->category.id == STRING_TRACE && event->name.id == STRING_SETTINGS;
-    uint32_t recording = recording_of(&ends->recording, event->provider);
-    if (settings && ends->goes_on) end_open(ends, recording, event);
+    if (settings && ends->goes_on) end_open(ends, event);
     bool begins = event->type == FXT_EVENT_DURATION_BEGIN;
     if (!begins && event->type != FXT_EVENT_DURATION_END) return;
-    const uint32_t key[THREAD_KEYS] = {recording, event->pid, event->tid};
+    const uint32_t key[THREAD_KEYS] = {event->process, event->tid};
     struct thread *thread = row_table_get(&ends->threads, key);
     if (thread == NULL) return;
     if (thread->depth == 0 || event->ts_ns > thread->last_ns) thread->last_ns = event->ts_ns;

@@ -2,8 +2,8 @@
 #define PIECE_ENDS_H
 /* piece_ends.h - where durations end that are open at the end of a spool's piece.
  *
- *      piece_ends_init -> for each file: piece_ends_file_begin, then piece_ends_chunk and piece_ends_event
- *      for each chunk and event -> piece_ends_free
+ *      piece_ends_init -> for each file: piece_ends_file_begin, then piece_ends_event for each event ->
+ *      piece_ends_free
  *
  * A thread that waits while the recorder cuts its recording has the begin of the duration in both
  * pieces, and its end in the later one. Read as one trace, the later begin would lie in the earlier
@@ -11,7 +11,6 @@
  */
 #include "base/row_table.h"
 #include "fxt/reader.h"
-#include "fxt/spool_names.h"
 
 struct piece_end {
     uint32_t recording, pid, tid;
@@ -26,7 +25,7 @@ struct piece_ends {
     on_piece_end_function *end; /* innermost first */
     struct pool *pool;
     struct row_table threads;
-    struct recording recording;
+    const char *path; /* of the current file */
     bool goes_on; /* the current file is the next piece of the file before */
 };
 
@@ -34,7 +33,6 @@ void piece_ends_init(struct piece_ends *ends, struct pool *pool, on_piece_end_fu
 void piece_ends_free(struct piece_ends *ends);
 /* The path must live until the next file begins. */
 void piece_ends_file_begin(struct piece_ends *ends, const char *path);
-void piece_ends_chunk(struct piece_ends *ends, uint32_t provider, struct fxt_string name);
 /* Takes an event, and passes the ends that are before it. */
 void piece_ends_event(struct piece_ends *ends, const struct fxt_event *event);
 

@@ -31,6 +31,7 @@ providers_introduce(struct providers *providers, uint32_t id)
         /* 48 covers the entries of the map and the list, also after growth */
         if (!budget_take(providers->budget, sizeof *provider + 48)) return NULL;
         provider = xcalloc(1, sizeof *provider);
+        provider->process = MAP_NONE;
         make_room(providers->list, providers->count, providers->capacity);
         map_set(&providers->by_id, id, providers->count);
         providers->list[providers->count++] = provider;

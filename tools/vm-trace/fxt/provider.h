@@ -21,6 +21,8 @@ struct thread_ids {
 
 struct provider {
     uint32_t id;
+    uint32_t recording;    /* 0: no record introduced it */
+    uint32_t pid, process; /* the last pid, and its number; MAP_NONE: none yet */
     bool initialized;    /* an initialization record was seen */
     bool uninitialized_reported;
     uint64_t ticks_per_second;

@@ -28,6 +28,7 @@ reader_free(struct reader *reader)
 {
     if (reader == NULL) return;
     providers_clear(&reader->providers);
+    recording_free(&reader->recording);
     fxt_parts_free(&reader->parts);
     free(reader->stopped_by);
     pool_free(reader->pool);
@@ -76,6 +77,19 @@ reader_stopped(const struct reader *reader)
     return reader->stopped;
 }
 
+void
+reader_new_recording(struct reader *reader)
+{
+    free(reader->recording.path);
+    reader->recording.path = NULL;
+}
+
+uint32_t
+reader_process(struct reader *reader, uint32_t recording, uint32_t pid)
+{
+    return recording_process(&reader->recording, recording, pid);
+}
+
 const struct fxt_counts *
 reader_counts(const struct reader *reader)
 {
@@ -103,10 +117,9 @@ read_metadata(struct reader *reader, struct cursor *cursor)
             return;
         }
         reader->counts.chunks++;
-        if (reader->visitor.chunk) {
-            struct fxt_string string = {.ptr = name, .len = (uint32_t)len, .id = pool_find(reader->pool, name, len)};
-            reader->visitor.chunk(reader->visitor.context, id, string, reader->offset);
-        }
+        struct fxt_string string = {.ptr = name, .len = (uint32_t)len, .id = pool_find(reader->pool, name, len)};
+        if (reader->current->recording == 0) reader->current->recording = recording_of(&reader->recording, string);
+        if (reader->visitor.chunk) reader->visitor.chunk(reader->visitor.context, id, string, reader->offset);
         return;
       }
       case FXT_METADATA_PROVIDER_SECTION:
@@ -400,6 +413,8 @@ reader_read(struct reader *reader, const char *path, const struct fxt_visitor *v
         free(why);
         return error;
     }
+    if (reader->again) reader->recording.last = reader->recording.number, reader->recording.traced = false;
+    else recording_next(&reader->recording, path);
     reader->visitor = *visitor;
     reader->counts = (struct fxt_counts){0};
     free(reader->stopped_by);

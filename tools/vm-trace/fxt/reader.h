@@ -105,6 +105,8 @@ struct fxt_event {
     int64_t end_ns; /* FXT_EVENT_DURATION_COMPLETE */
     uint64_t id;    /* of counter, async, flow */
     uint32_t provider;
+    uint32_t recording; /* see spool_names.h */
+    uint32_t process;   /* the number of this pid of this recording, for all files: equal pids may be two processes */
     uint32_t pid;
     uint32_t tid;
     unsigned arg_count;
@@ -119,6 +121,7 @@ struct fxt_event {
 struct fxt_object {
     unsigned type;
     uint32_t provider;
+    uint32_t recording, process; /* as of an event */
     uint64_t offset;
     uint32_t pid;
     uint32_t tid;
@@ -137,6 +140,7 @@ struct fxt_sched {
     uint64_t out_tid; /* of a wake-up: the thread that wakes up */
     uint64_t in_tid;
     uint32_t provider;
+    uint32_t recording;
     uint32_t out_pid; /* FXT_SCHED_LEGACY_SWITCH; the other records name no process */
     uint32_t in_pid;
     int32_t out_priority; /* FXT_SCHED_LEGACY_SWITCH */
@@ -152,6 +156,7 @@ struct fxt_blob {
     const uint8_t *bytes;
     size_t len;
     uint32_t provider;
+    uint32_t recording;
 };
 
 /* A record as it is in the file. */
@@ -209,10 +214,14 @@ void reader_out_of_budget(struct reader *reader);
 
 /* Reads a file from start to end ("-" is standard input), compressed with gzip or not. Returns
  * 0, or errno if the file cannot be opened; everything else is reported as faults. The tables of
- * providers start empty; the pool is kept. */
+ * providers start empty; the pool is kept, and so are the numbers of recordings and processes. */
 int reader_read(struct reader *reader, const char *path, const struct fxt_visitor *visitor);
-/* Reads the same file again, as far as it was read, whatever memory that took. */
+/* Reads the file that was read last again, as far as it was read, whatever memory that took. */
 int reader_read_again(struct reader *reader, const char *path, const struct fxt_visitor *visitor);
+/* The next file begins a recording, whatever its name says. */
+void reader_new_recording(struct reader *reader);
+/* The number of a process, as events have it; from 0. */
+uint32_t reader_process(struct reader *reader, uint32_t recording, uint32_t pid);
 const struct fxt_counts *reader_counts(const struct reader *reader);
 /* The files that were not read as a whole, up to now; not those of which the trace itself says that events are missing. */
 const struct fxt_parts *reader_parts(const struct reader *reader);

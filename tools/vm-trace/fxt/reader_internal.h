@@ -10,12 +10,14 @@
 #include "fxt/provider.h"
 #include "fxt/reader.h"
 #include "fxt/ring_chunks.h"
+#include "fxt/spool_names.h"
 
 struct reader {
     struct budget budget;
     struct pool *pool;
     struct providers providers;
     struct provider *current; /* NULL after a switch to an unknown provider */
+    struct recording recording;
     struct fxt_visitor visitor;
     struct fxt_counts counts;
     bool stopped;
@@ -57,6 +59,23 @@ bool decode_thread(struct reader *reader, struct cursor *cursor, unsigned ref, s
 /* Reads a time stamp of the current provider's clock. Returns false if the record is too short
  * or the time does not fit into 64 bits of nanoseconds. */
 bool decode_time(struct reader *reader, struct cursor *cursor, const char *what, int64_t *ns_out);
+/* The recording of the current provider, and the number of one of its processes. */
+static inline uint32_t
+current_recording(const struct reader *reader)
+{
+    uint32_t number = reader->current->recording;
+    return number != 0 ? number : reader->recording.number; /* nothing introduces provider 0 */
+}
+static inline uint32_t
+current_process(struct reader *reader, uint32_t pid)
+{
+    struct provider *provider = reader->current;
+    if (provider->pid != pid || provider->process == MAP_NONE) {
+        provider->pid = pid;
+        provider->process = recording_process(&reader->recording, current_recording(reader), pid);
+    }
+    return provider->process;
+}
 /* Takes the time of a record that visitors get, and where it ends, INT64_MIN: not among records of its thread. */
 static inline void
 note_record_time(struct reader *reader, int64_t ts_ns, int64_t seen_ns)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/xalloc.h"
 #include "fxt/spool_names.h"
 
 struct piece {
@@ -46,42 +47,45 @@ piece_of(struct piece *piece, const char *path)
     return false;
 }
 
-static bool
-next_piece_p(const char *earlier, const char *later)
+bool
+spool_goes_on(const char *earlier, const char *later)
 {
     struct piece a, b;
     return piece_of(&a, earlier) && piece_of(&b, later) && a.process_bytes == b.process_bytes &&
            memcmp(earlier, later, a.process_bytes) == 0 && a.number < b.number;
 }
 
-bool
+void
 recording_next(struct recording *recording, const char *path)
 {
-    bool goes_on = recording->path != NULL && next_piece_p(recording->path, path);
-    recording->path = path;
-    if (goes_on) return true;
-    recording->number = ++recording->last;
-    map_free(&recording->of_tracer);
-    return false;
-}
-
-void
-recording_tracer(struct recording *recording, uint32_t provider, struct fxt_string name)
-{
-    if (!fxt_string_is(name, "ruby vm_trace") || map_get(&recording->of_tracer, provider) != MAP_NONE) return;
-    bool first = recording->of_tracer.used == 0;
-    map_set(&recording->of_tracer, provider, first ? recording->number : ++recording->last);
+    if (recording->path == NULL || !spool_goes_on(recording->path, path)) recording->number = ++recording->last;
+    free(recording->path);
+    recording->path = xformat("%s", path);
+    recording->traced = false;
 }
 
 uint32_t
-recording_of(const struct recording *recording, uint32_t provider)
+recording_of(struct recording *recording, struct fxt_string name)
 {
-    uint32_t number = map_get(&recording->of_tracer, provider);
-    return number == MAP_NONE ? recording->number : number;
+    bool tracer = fxt_string_is(name, "ruby vm_trace"), another = tracer && recording->traced;
+    recording->traced |= tracer;
+    return another ? ++recording->last : recording->number;
+}
+
+uint32_t
+recording_process(struct recording *recording, uint32_t number, uint32_t pid)
+{
+    enum { PROCESSES_MAX = 1024 * 1024 };
+    uint64_t key = (uint64_t)number << 32 | pid;
+    uint32_t process = map_get(&recording->processes, key), count = recording->processes.used;
+    if (process != MAP_NONE || count == PROCESSES_MAX) return process != MAP_NONE ? process : PROCESSES_MAX - 1;
+    map_set(&recording->processes, key, count);
+    return count;
 }
 
 void
 recording_free(struct recording *recording)
 {
-    map_free(&recording->of_tracer);
+    map_free(&recording->processes);
+    free(recording->path);
 }

@@ -23,8 +23,10 @@ no_such_table(const struct document *document, const char *table_id)
     fputs("vm-trace: there is no table ", stderr);
     print_escaped(stderr, text_of(table_id));
     fputs(document->table_count > 0 ? " here; there are:" : " here, nor any other", stderr);
+    const char *last = "";
     for (uint32_t i = 0; i < document->table_count; i++) {
-        if (!document->tables[i]->people) fprintf(stderr, " %s", document->tables[i]->id);
+        const char *id = document->tables[i]->id;
+        if (!document->tables[i]->people && strcmp(id, last) != 0) fprintf(stderr, " %s", last = id);
     }
     putc('\n', stderr);
 }

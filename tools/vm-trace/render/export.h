@@ -50,6 +50,8 @@ enum status export_firefox(FILE *out, size_t memory_bytes, const struct trace_ch
 struct chrome {
     struct json json;
     uint64_t left_out; /* scheduling records, which the format does not have */
+    struct map process_of_pid;
+    uint32_t twice; /* a pid of several processes, which the format cannot tell apart; 0: none */
 };
 void chrome_begin(struct chrome *chrome, FILE *out);
 /* For the reader's visitor; context is a struct chrome. */

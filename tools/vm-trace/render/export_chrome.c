@@ -20,6 +20,15 @@ chrome_begin(struct chrome *chrome, FILE *out)
     json_array(json_key(json, "traceEvents"));
 }
 
+static void
+put_pid(struct chrome *chrome, uint32_t process, uint32_t pid)
+{
+    uint32_t known = map_get(&chrome->process_of_pid, pid);
+    if (known == MAP_NONE) map_set(&chrome->process_of_pid, pid, process);
+    else if (known != process) chrome->twice = pid;
+    json_unsigned(json_key(&chrome->json, "pid"), pid);
+}
+
 void
 chrome_event(void *context, const struct fxt_event *event)
 {
@@ -40,7 +49,8 @@ chrome_event(void *context, const struct fxt_event *event)
     if (event->type >= FXT_EVENT_FLOW_STEP) json_c_text(json_key(json, "bp"), "e"); /* to the enclosing slice */
     json_text(json_key(json, "cat"), event->category);
     json_text(json_key(json, "name"), event->name);
-    json_counts(json, {"pid", event->pid}, {"tid", event->tid});
+    put_pid(chrome, event->process, event->pid);
+    json_unsigned(json_key(json, "tid"), event->tid);
     json_event_args(json_key(json, "args"), event);
     json_end(json);
 }
@@ -53,7 +63,7 @@ chrome_object(void *context, const struct fxt_object *object)
     bool process = object->type == FXT_OBJECT_PROCESS;
     json_object(json_line(json));
     json_texts(json, "ph", "M", "name", process ? "process_name" : "thread_name");
-    json_unsigned(json_key(json, "pid"), object->pid);
+    put_pid(chrome, object->process, object->pid);
     if (!process) json_unsigned(json_key(json, "tid"), object->tid);
     json_object(json_key(json, "args"));
     json_text(json_key(json, "name"), object->name);
@@ -77,4 +87,5 @@ chrome_end(struct chrome *chrome, const char *partial)
         json_text_object(json_key(json_line(json), "otherData"), "partial", partial);
     json_end(json);
     putc('\n', json->out);
+    map_free(&chrome->process_of_pid);
 }

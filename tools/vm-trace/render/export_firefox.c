@@ -463,6 +463,7 @@ export_firefox(FILE *out, size_t memory_bytes, const struct trace_choice *choice
     enum status status = STATUS_FINE;
     for (int i = 0; i < file_count; i++)
         status = worse(status, firefox_profile_read(firefox, files[i], max_faults));
+    status = worse(status, trace_filter_status(&firefox->filter, "export"));
     if (status < STATUS_USAGE) {
         firefox_profile_finish(firefox);
         print_profile(out, firefox);

@@ -147,7 +147,7 @@ static void
 on_object(void *context, const struct fxt_object *object)
 {
     struct firefox_profile *firefox = context;
-    uint32_t process = thread_tracks_process(&firefox->tracks, object->provider, object->pid);
+    uint32_t process = thread_tracks_process(&firefox->tracks, object->recording, object->pid);
     threads_name(&firefox->names, firefox->pool, process, object);
     thread_tracks_object(&firefox->tracks, object);
 }
@@ -163,7 +163,8 @@ static void
 on_chunk(void *context, uint32_t id, struct fxt_string name, uint64_t offset)
 {
     struct firefox_profile *firefox = context;
-    thread_tracks_chunk(&firefox->tracks, id, name, offset);
+    (void)id, (void)name;
+    thread_tracks_chunk(&firefox->tracks, offset);
 }
 
 static void
@@ -425,7 +426,7 @@ on_time_sample(void *context, const struct time_sample *sample)
         [TIME_SAMPLE_NO_CPU] = FIREFOX_NO_CPU, [TIME_SAMPLE_WITHOUT_GVL] = FIREFOX_WITHOUT_GVL};
     struct firefox_profile *firefox = context;
     note_time(firefox, sample->ts_ns, sample->ts_ns);
-    uint32_t number = thread_tracks_of(&firefox->tracks, sample->provider, sample->pid, sample->tid);
+    uint32_t number = thread_tracks_of(&firefox->tracks, sample->recording, sample->pid, sample->tid);
     struct firefox_thread *thread = profiled(firefox, number);
     uint32_t stack = stack_of_node(firefox, sample->node);
     if (firefox->with_reasons) {
@@ -531,7 +532,7 @@ firefox_profile_read(struct firefox_profile *firefox, const char *file, uint64_t
     bool samples = firefox->wanted == FIREFOX_SAMPLES_TIME || firefox->wanted == FIREFOX_SAMPLES_BEST;
     if (samples) all.blob = on_blob;
     struct fxt_visitor visitor = trace_filter_visitor(&firefox->filter, &all);
-    thread_tracks_file_begin(&firefox->tracks, file);
+    thread_tracks_file_begin(&firefox->tracks);
     bool read = read_file(firefox->reader, file, &visitor, &faults);
     trace_filter_file_end(&firefox->filter);
     thread_tracks_file_end(&firefox->tracks, reader_stopped(firefox->reader));

@@ -135,14 +135,15 @@ static void
 print_traces(const struct metrics *metrics, uint32_t files, uint32_t unread)
 {
     const struct report *report = metrics->view.report;
-    struct map snapshots = {0}; /* by pid: a recording may have several */
+    struct map snapshots = {0}; /* by host and pid: a process may have several */
     uint32_t processes = 0;
     uint64_t traced_ns = 0;
     for (uint32_t i = 0; i < report->processes.count; i++) {
         const struct report_process *process = report_process(report, i);
         if (!process->shown) continue;
-        processes += !process->snapshot || map_get(&snapshots, process->pid) == MAP_NONE;
-        if (process->snapshot) map_set(&snapshots, process->pid, 1);
+        const uint64_t key = (uint64_t)process->host.origin.host << 32 | process->pid;
+        processes += !process->snapshot || map_get(&snapshots, key) == MAP_NONE;
+        if (process->snapshot) map_set(&snapshots, key, 1);
         if (process->first_ns <= process->last_ns) traced_ns += (uint64_t)(process->last_ns - process->first_ns);
     }
     map_free(&snapshots);

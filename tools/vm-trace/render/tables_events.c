@@ -223,7 +223,7 @@ on_event(void *context, const struct fxt_event *event)
 {
     struct tables_events *events = context;
     thread_tracks_event(&events->tracks, event);
-    struct written_process *process = process_of(events, recording_of(&events->tracks.recording, event->provider), event->pid);
+    struct written_process *process = process_of(events, event->recording, event->pid);
     if (process == NULL || event->category.id == STRING_TRACE) return; /* the report's sums have these */
     bool paired = event->category.id == STRING_GC || event->category.id == STRING_BLOCKED;
     if (event->type == FXT_EVENT_COUNTER) write_counters(events, process, event);
@@ -251,7 +251,8 @@ static void
 on_chunk(void *context, uint32_t provider, struct fxt_string name, uint64_t offset)
 {
     struct tables_events *events = context;
-    thread_tracks_chunk(&events->tracks, provider, name, offset);
+    (void)provider, (void)name;
+    thread_tracks_chunk(&events->tracks, offset);
 }
 
 int
@@ -267,7 +268,7 @@ tables_write_events(struct tables_events *events, struct reader *reader, const c
         map_set(&events->by_pid, key_of(process->recording, process->pid), i);
     }
     thread_tracks_init(&events->tracks, events->pool, &tracks);
-    thread_tracks_file_begin(&events->tracks, file);
+    thread_tracks_file_begin(&events->tracks);
     int error = reader_read_again(reader, file, &visitor);
     thread_tracks_file_end(&events->tracks, reader_stopped(reader));
     thread_tracks_free(&events->tracks);

@@ -58,8 +58,8 @@ check_event(void *context, const struct fxt_event *event)
     switch (event->type) {
       case FXT_EVENT_DURATION_BEGIN:
       case FXT_EVENT_DURATION_END:
-        duration_pairs_add(check->pairs, reader_pool(check->reader), event, event->pid,
-                           state_check_row(&check->states, event->pid, event->tid), true);
+        duration_pairs_add(check->pairs, reader_pool(check->reader), event, event->process,
+                           state_check_row(&check->states, event->process, event->tid), true);
         break;
       case FXT_EVENT_ASYNC_BEGIN:
         async = async_of(check, event);
@@ -102,9 +102,8 @@ check_change(void *context, const struct fxt_sched *sched, const struct sched_ch
              struct duration_edge *edge)
 {
     struct check *check = context;
-    (void)sched;
-    edge->process = change->pid;
-    edge->row = state_check_row(&check->states, change->pid, change->tid);
+    edge->process = reader_process(check->reader, sched->recording, change->pid);
+    edge->row = state_check_row(&check->states, edge->process, change->tid);
     return true;
 }
 

@@ -62,7 +62,8 @@ struct part {
 
 /* What a thread did when the range began. */
 struct thread_change {
-    uint32_t pid, tid; /* the key */
+    uint32_t process, tid; /* the key */
+    uint32_t pid;
     enum sched_change change;
     int64_t ts_ns;
     uint32_t provider;
@@ -122,9 +123,9 @@ note_event(void *context, const struct fxt_event *event)
     struct cut *cut = context;
     note_time(cut, event->ts_ns);
     if (event->type == FXT_EVENT_DURATION_COMPLETE) note_time(cut, event->end_ns);
-    if (event->type != FXT_EVENT_FLOW_BEGIN || map_get(&cut->flows, flow_key(event->pid, event->id)) != MAP_NONE)
+    if (event->type != FXT_EVENT_FLOW_BEGIN || map_get(&cut->flows, flow_key(event->process, event->id)) != MAP_NONE)
         return;
-    map_set(&cut->flows, flow_key(event->pid, event->id), cut->flow_count);
+    map_set(&cut->flows, flow_key(event->process, event->id), cut->flow_count);
     make_room(cut->flow_begins, cut->flow_count, cut->flow_capacity);
     cut->flow_begins[cut->flow_count++] = event->ts_ns;
 }
@@ -199,7 +200,7 @@ find_open_states(void *context, const struct fxt_event *event)
     struct cut *cut = context;
     bool begin = event->type == FXT_EVENT_DURATION_BEGIN;
     if (!begin && event->type != FXT_EVENT_DURATION_END) return;
-    struct open_durations *durations = durations_of(cut, thread_key(event->pid, event->tid));
+    struct open_durations *durations = durations_of(cut, thread_key(event->process, event->tid));
     if (begin) open_duration(durations, event, state_p(event) ? KEPT_PART : KEPT_NOT);
     if (begin || durations->depth == 0) return;
     const struct open_duration *open = &durations->open[--durations->depth];
@@ -232,11 +233,12 @@ find_record(void *context, const struct fxt_record *record)
     uint64_t ticks;
     memcpy(&ticks, record->bytes + FXT_WORD_BYTES, sizeof ticks);
     for (unsigned i = 0; i < cut->seen_count && ticks == (uint64_t)cut->seen_in.ts_ns; i++) {
-        const uint32_t key[2] = {cut->seen[i].pid, cut->seen[i].tid};
+        const uint32_t key[2] = {
+            reader_process(cut->reader, cut->seen_in.recording, cut->seen[i].pid), cut->seen[i].tid};
         struct thread_change *last = row_table_get(&cut->changes, key);
         if (last->change == SCHED_NONE || cut->seen_in.ts_ns >= last->ts_ns)
-            *last = (struct thread_change){key[0], key[1], cut->seen[i].change, cut->seen_in.ts_ns,
-                                           cut->seen_in.provider, cut->seen_in.cpu};
+            *last = (struct thread_change){key[0], key[1], cut->seen[i].pid, cut->seen[i].change,
+                                           cut->seen_in.ts_ns, cut->seen_in.provider, cut->seen_in.cpu};
     }
     cut->seen_count = 0;
 }
@@ -295,7 +297,7 @@ cut_end(struct cut *cut, struct open_durations *durations, const struct fxt_even
 static void
 cut_duration_edge(struct cut *cut, const struct fxt_event *event)
 {
-    struct open_durations *durations = durations_of(cut, thread_key(event->pid, event->tid));
+    struct open_durations *durations = durations_of(cut, thread_key(event->process, event->tid));
     if (event->type == FXT_EVENT_DURATION_END) {
         cut_end(cut, durations, event);
         return;
@@ -345,7 +347,7 @@ cut_complete(struct cut *cut, const struct fxt_event *event)
     cut->part.began = cut->part.bare ? before || began : before && !began;
     cut->part.ended = cut->part.bare ? after || ended : after && !ended;
     if (!before) return;
-    int64_t from_ns = cut->from_ns - ++durations_of(cut, thread_key(event->pid, event->tid))->before;
+    int64_t from_ns = cut->from_ns - ++durations_of(cut, thread_key(event->process, event->tid))->before;
     if (from_ns > cut->part.from_ns) cut->part.from_ns = from_ns;
 }
 
@@ -353,7 +355,7 @@ cut_complete(struct cut *cut, const struct fxt_event *event)
 static bool
 keep_flow(const struct cut *cut, const struct fxt_event *event)
 {
-    uint32_t index = map_get(&cut->flows, flow_key(event->pid, event->id));
+    uint32_t index = map_get(&cut->flows, flow_key(event->process, event->id));
     return inside(cut, event->ts_ns) && (index == MAP_NONE || inside(cut, cut->flow_begins[index]));
 }
 
@@ -447,7 +449,7 @@ cut_object(void *context, const struct fxt_object *object)
 {
     struct cut *cut = context;
     uint64_t key = hash_mix(object->raw_pid ^ hash_mix(object->raw_tid + object->type));
-    key = hash_mix(key ^ pool_id(reader_pool(cut->reader), object->name));
+    key = hash_mix(key ^ ((uint64_t)object->recording << 32 | pool_id(reader_pool(cut->reader), object->name)));
     cut->decision = map_get(&cut->objects, key) == MAP_NONE ? KEEP : LEAVE_OUT;
     map_set(&cut->objects, key, 1);
 }
@@ -681,20 +683,6 @@ copy_of_stdin(void)
     return fd;
 }
 
-/* Reads the file once; status_out gets the status of its faults. Prints faults only in the
- * second reading, because both find the same. Prints a message and returns false if the file
- * cannot be opened. */
-static bool
-read_once(struct cut *cut, const struct options *options, const char *path, const char *file,
-          struct fxt_visitor *visitor, bool second, enum status *status_out)
-{
-    struct fault_report faults = fault_report_new(file, second ? options->max_faults : 0);
-    *status_out = STATUS_CANNOT_READ;
-    if (!read_file(cut->reader, path, visitor, &faults)) return false;
-    *status_out = second ? fault_report_finish(&faults) : faults.worst;
-    return true;
-}
-
 static enum status
 cut_file(const struct options *options, FILE *out, const char *file)
 {
@@ -711,21 +699,23 @@ cut_file(const struct options *options, FILE *out, const char *file)
     row_table_init(&cut.durations, sizeof(struct open_durations), 2, UINT32_MAX);
     row_table_init(&cut.changes, sizeof(struct thread_change), 2, UINT32_MAX);
     struct fxt_visitor note = {.context = &cut, .event = note_event, .sched = note_sched, .blob = note_blob};
-    enum status status;
-    if (read_once(&cut, options, to_read, file, &note, false, &status)) {
+    struct fault_report faults = fault_report_new(file, options->max_faults);
+    enum status status = STATUS_CANNOT_READ;
+    if (read_file(cut.reader, to_read, &note, &faults)) {
+        status = fault_report_finish(&faults);
         if (cut.first_ns > cut.last_ns) cut.first_ns = cut.last_ns = 0;
         if (__builtin_add_overflow(cut.first_ns, since_ns, &cut.from_ns)) cut.from_ns = INT64_MAX;
         if (__builtin_add_overflow(cut.first_ns, until_ns, &cut.to_ns)) cut.to_ns = INT64_MAX;
         struct fxt_visitor find = {.context = &cut, .event = find_open_states, .sched = find_changes,
                                    .object = find_processes, .record = find_record};
-        enum status found;
-        if (since_ns > 0) read_once(&cut, options, to_read, file, &find, false, &found);
+        if (since_ns > 0) reader_read_again(cut.reader, to_read, &find);
         find_end(&cut);
         struct fxt_visitor visitor = {
             .context = &cut, .event = cut_event, .sched = cut_sched, .object = cut_object, .blob = cut_blob,
             .record = cut_record};
         if (!trace_filter_window_in("cut", since_ns, cut.last_ns - cut.first_ns)) status = STATUS_USAGE;
-        else if (read_once(&cut, options, to_read, file, &visitor, true, &status)) write_marks(&cut);
+        else if (reader_read_again(cut.reader, to_read, &visitor) == 0) write_marks(&cut);
+        else status = STATUS_CANNOT_READ;
     }
     if (status < STATUS_USAGE) print_cut_summary(&cut, file);
 

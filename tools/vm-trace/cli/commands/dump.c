@@ -26,7 +26,7 @@ dump_event(void *context, const struct fxt_event *event)
     json_text(json_key(json, "cat"), event->category);
     json_text(json_key(json, "name"), event->name);
     json_counts(json, {"pid", event->pid}, {"tid", event->tid});
-    const struct thread *thread = threads_get(&dump->threads, event->pid, event->tid);
+    const struct thread *thread = threads_get(&dump->threads, event->process, event->tid);
     if (thread != NULL && thread->name != STRING_NONE)
         json_text(json_key(json, "thread"), pool_string(reader_pool(dump->reader), thread->name));
     json_counts(json, {"provider", event->provider}, {"offset", event->offset});
@@ -39,7 +39,7 @@ static void
 dump_object(void *context, const struct fxt_object *object)
 {
     struct dump *dump = context;
-    threads_name(&dump->threads, reader_pool(dump->reader), object->pid, object);
+    threads_name(&dump->threads, reader_pool(dump->reader), object->process, object);
 }
 
 static enum status

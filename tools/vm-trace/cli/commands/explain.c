@@ -118,7 +118,10 @@ explain_trace(const struct options *options, int file_count, char **files, const
         const struct table *table = advice_table_report(report, &document, UINT64_MAX, chosen);
         status = worse(status, trace_filter_check("explain", report));
         if (table->row_count == 0) message("explain: the trace has no such exits, fallbacks or invalidations");
-        if (format == FORMAT_TEXT && table_id == NULL) document_prose_text(stdout, table);
+        if (format == FORMAT_TEXT && table_id == NULL) {
+            document_print_partial(stdout, &document, false);
+            document_prose_text(stdout, table);
+        }
         else if (!document_print(stdout, &document, format, table_id)) status = worse(status, STATUS_USAGE);
         document_free(&document);
     }
@@ -161,7 +164,11 @@ run(const struct options *options, int argument_count, char **arguments)
         else if (file_count > 0 && site == NULL) site = arguments[i];
         else status = worse(status, print_unknown_reason(arguments[i]));
     }
-    if (file_count == 0) status = worse(status, explain_reasons(chosen, argument_count == 0, any));
+    if (file_count == 0 && method != NULL) {
+        fputs("vm-trace: explain: --method is for a trace\n", stderr);
+        status = worse(status, STATUS_USAGE);
+    }
+    else if (file_count == 0) status = worse(status, explain_reasons(chosen, argument_count == 0, any));
     else if (status == STATUS_FINE) status = explain_trace(options, file_count, files, reasons ? chosen : NULL, site);
     free(files);
     free(chosen);

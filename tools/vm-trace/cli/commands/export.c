@@ -165,6 +165,7 @@ export_stacks(const struct options *options, FILE *out, int file_count, char **f
     const struct file_bounds bounds = trace_filter_bounds(&export.filter, on_file_end);
     enum status status = read_files(reader, options->max_faults, file_count, files, &visitor, &bounds);
     profile_finish(&export.profile);
+    status = worse(status, trace_filter_status(&export.filter, "export"));
     if (status < STATUS_USAGE) write_profile(&export.profile, out, files[0]);
     trace_filter_free(&export.filter);
     time_samples_free(&export.samples);
@@ -189,6 +190,7 @@ export_blocked(const struct options *options, FILE *out, int file_count, char **
     if (app_only) profile.app_only = &report->owners;
     report->blocked_stacks = &profile;
     enum status status = report_read_all(report, options->max_faults, file_count, files);
+    status = worse(status, trace_filter_check("export", report));
     profile.first_ns = report->first_ns;
     profile.last_ns = report->last_ns;
     if (status < STATUS_USAGE) write_profile(&profile, out, files[0]);
@@ -210,12 +212,18 @@ export_chrome(const struct options *options, FILE *out, int file_count, char **f
     struct fxt_visitor visitor = trace_filter_visitor(&filter, &all);
     const struct file_bounds bounds = trace_filter_bounds(&filter, NULL);
     enum status status = read_files(reader, options->max_faults, file_count, files, &visitor, &bounds);
+    status = worse(status, trace_filter_status(&filter, "export"));
     trace_filter_free(&filter);
     char *partial = fxt_parts_line(reader_parts(reader));
     chrome_end(&chrome, partial);
     free(partial);
+    char text[160];
+    if (chrome.twice > 0) {
+        snprintf(text, sizeof text, "there are several processes %" PRIu32 ": the format shows them as one process",
+                 chrome.twice);
+        file_message(files[0], text);
+    }
     if (chrome.left_out > 0) {
-        char text[120];
         snprintf(text, sizeof text, "%" PRIu64 " scheduling record%s left out: the format has none", chrome.left_out,
                  chrome.left_out == 1 ? " is" : "s are");
         file_message(files[0], text);

@@ -11,7 +11,6 @@
 #include "base/xalloc.h"
 #include "cli/command.h"
 #include "fxt/known_strings.h"
-#include "fxt/spool_names.h"
 #include "render/document.h"
 
 enum { EXITS_MAX = 256 * 1024, PIDS_MAX = 64 * 1024, EXIT_KEYS = 8 };
@@ -36,7 +35,7 @@ struct exit_group {
 };
 
 struct process {
-    uint32_t recording; /* the key (fxt/spool_names.h) */
+    uint32_t number; /* the key: as of an event */
     uint32_t pid;
     struct code_settings code;
 };
@@ -49,7 +48,6 @@ struct history {
     struct row_table exits;     /* of struct exit_group */
     struct row_table processes; /* of struct process */
     uint64_t uncounted;
-    struct recording recording;
     /* What was traced, according to the settings; unknown without them. */
     bool has_flags, compiles_traced, invalidations_traced;
     bool has_events;
@@ -65,11 +63,12 @@ process_at(const struct history *history, uint32_t number)
 }
 
 static uint32_t
-process_of(struct history *history, uint32_t provider, uint32_t pid)
+process_of(struct history *history, const struct fxt_event *event)
 {
-    const uint32_t key[2] = {recording_of(&history->recording, provider), pid};
-    struct process *process = row_table_get(&history->processes, key);
-    return process == NULL ? PIDS_MAX - 1 : (uint32_t)(process - process_at(history, 0));
+    struct process *process = row_table_get(&history->processes, &event->process);
+    if (process == NULL) return PIDS_MAX - 1;
+    process->pid = event->pid;
+    return row_table_number(&history->processes, process);
 }
 
 static void
@@ -115,7 +114,7 @@ on_event(void *context, const struct fxt_event *event)
         history->has_events = true;
         history->start_ns = event->ts_ns;
     }
-    uint32_t process = process_of(history, event->provider, event->pid);
+    uint32_t process = process_of(history, event);
     version_history_event(&history->versions, history->pool, process, event);
     note_flags(history, event);
     if (event->type != FXT_EVENT_INSTANT) return;
@@ -127,21 +126,6 @@ on_event(void *context, const struct fxt_event *event)
         if (event->name.id == STRING_JIT) event_code_jit(&process_at(history, process)->code, event);
         break;
     }
-}
-
-static void
-on_chunk(void *context, uint32_t provider, struct fxt_string name, uint64_t offset)
-{
-    struct history *history = context;
-    (void)offset;
-    recording_tracer(&history->recording, provider, name);
-}
-
-static void
-on_file_begin(void *context, const char *path)
-{
-    struct history *history = context;
-    recording_next(&history->recording, path);
 }
 
 static void
@@ -357,9 +341,9 @@ run(const struct options *options, int argument_count, char **arguments)
                               .glob = {.pattern = pattern, .matches = label_matches}};
     history.pool = reader_pool(history.reader);
     row_table_init(&history.exits, sizeof(struct exit_group), EXIT_KEYS, EXITS_MAX);
-    row_table_init(&history.processes, sizeof(struct process), 2, PIDS_MAX);
-    struct fxt_visitor visitor = {.context = &history, .event = on_event, .chunk = on_chunk};
-    const struct file_bounds bounds = {on_file_begin, on_file_end};
+    row_table_init(&history.processes, sizeof(struct process), 1, PIDS_MAX);
+    struct fxt_visitor visitor = {.context = &history, .event = on_event};
+    const struct file_bounds bounds = {.end = on_file_end};
     enum status status =
         read_files(history.reader, options->max_faults, file_count, arguments, &visitor, &bounds);
     if (history.has_events) {
@@ -377,7 +361,6 @@ run(const struct options *options, int argument_count, char **arguments)
     version_history_free(&history.versions);
     row_table_free(&history.exits);
     row_table_free(&history.processes);
-    recording_free(&history.recording);
     glob_free(&history.glob);
     reader_free(history.reader);
     return worse(status, finish_output());
