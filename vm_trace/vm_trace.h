@@ -274,33 +274,25 @@ void rb_vm_trace_thread_renamed(void);
  * Bits: the stream `threads` is recorded; native threads note what they run (streams/native_threads.h);
  * the stream `samples` is recorded.
  */
-extern int rb_vm_trace_threads_on;
+extern uint8_t rb_vm_trace_threads_on; /* a byte: one instruction compares it with 0 where it is */
 enum { RB_VM_TRACE_THREADS_STATES = 1, RB_VM_TRACE_THREADS_NATIVE = 2, RB_VM_TRACE_THREADS_SAMPLES = 4 };
 
-/* The current native thread runs that thread or fiber of Ruby from now on. GVL held. */
-void rb_vm_trace_native_runs_slow(struct rb_execution_context_struct *ec);
-
+/*
+ * streams/thread_hooks.c hands these to the streams that are recorded. They are cold, so that what prepares a
+ * call is not where nothing is recorded.
+ */
+# define COLD __attribute__((cold))
 void rb_vm_trace_thread_suspended_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread,
-                                       enum rb_vm_trace_suspension why);
-void rb_vm_trace_thread_ready_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread);
-void rb_vm_trace_thread_resumed_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread);
-void rb_vm_trace_thread_blocks_in_slow(struct rb_vm_trace_thread *thread, const void *function, int fd);
+                                       enum rb_vm_trace_suspension why) COLD;
+void rb_vm_trace_thread_ready_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread) COLD;
+void rb_vm_trace_thread_resumed_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread) COLD;
+void rb_vm_trace_thread_blocks_in_slow(struct rb_vm_trace_thread *thread, const void *function, int fd) COLD;
 void rb_vm_trace_thread_suspending_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread,
-                                        enum rb_vm_trace_suspension why);
-void rb_vm_trace_barrier_joined_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread);
-void rb_vm_trace_barrier_complete_slow(struct rb_vm_trace_thread *thread);
-void rb_vm_trace_barrier_left_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread);
-
-/* The same for the stream `samples`, which has a thread's memory of its own there. */
-void rb_vm_trace_sampled_suspending_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread,
-                                         enum rb_vm_trace_suspension why);
-void rb_vm_trace_sampled_suspended_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread,
-                                        enum rb_vm_trace_suspension why);
-void rb_vm_trace_sampled_ready_slow(struct rb_vm_trace_thread *thread);
-void rb_vm_trace_sampled_barrier_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread);
-void rb_vm_trace_sampled_barrier_left_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread);
-void rb_vm_trace_sampled_resumed_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread);
-void rb_vm_trace_sampled_switched_slow(struct rb_execution_context_struct *from);
+                                        enum rb_vm_trace_suspension why) COLD;
+void rb_vm_trace_barrier_joined_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread) COLD;
+void rb_vm_trace_barrier_complete_slow(struct rb_vm_trace_thread *thread) COLD;
+void rb_vm_trace_barrier_left_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread) COLD;
+# undef COLD
 
 /*
  * The current thread, which has its GVL, is interrupted as the tracer wanted (rb_vm_trace_host_interrupt).
@@ -316,9 +308,7 @@ static inline void
 rb_vm_trace_thread_suspended(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread,
                              enum rb_vm_trace_suspension why)
 {
-    if (__builtin_expect(!rb_vm_trace_threads_on, 1)) return;
-    if (rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_SAMPLES) rb_vm_trace_sampled_suspended_slow(ec, thread, why);
-    if (rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_STATES) rb_vm_trace_thread_suspended_slow(ec, thread, why);
+    if (__builtin_expect(rb_vm_trace_threads_on, 0)) rb_vm_trace_thread_suspended_slow(ec, thread, why);
 }
 
 /*
@@ -328,9 +318,7 @@ rb_vm_trace_thread_suspended(struct rb_execution_context_struct *ec, struct rb_v
 static inline void
 rb_vm_trace_thread_ready(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread)
 {
-    if (__builtin_expect(!rb_vm_trace_threads_on, 1)) return;
-    if (rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_SAMPLES) rb_vm_trace_sampled_ready_slow(thread);
-    if (rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_STATES) rb_vm_trace_thread_ready_slow(ec, thread);
+    if (__builtin_expect(rb_vm_trace_threads_on, 0)) rb_vm_trace_thread_ready_slow(ec, thread);
 }
 
 /*
@@ -340,10 +328,7 @@ rb_vm_trace_thread_ready(struct rb_execution_context_struct *ec, struct rb_vm_tr
 static inline void
 rb_vm_trace_thread_resumed(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread)
 {
-    if (__builtin_expect(!rb_vm_trace_threads_on, 1)) return;
-    if (rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_NATIVE) rb_vm_trace_native_runs_slow(ec);
-    if (rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_STATES) rb_vm_trace_thread_resumed_slow(ec, thread);
-    if (rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_SAMPLES) rb_vm_trace_sampled_resumed_slow(ec, thread);
+    if (__builtin_expect(rb_vm_trace_threads_on, 0)) rb_vm_trace_thread_resumed_slow(ec, thread);
 }
 
 /*
@@ -353,8 +338,7 @@ rb_vm_trace_thread_resumed(struct rb_execution_context_struct *ec, struct rb_vm_
 static inline void
 rb_vm_trace_thread_blocks_in(struct rb_vm_trace_thread *thread, const void *function, int fd)
 {
-    if (__builtin_expect(rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_STATES, 0))
-        rb_vm_trace_thread_blocks_in_slow(thread, function, fd);
+    if (__builtin_expect(rb_vm_trace_threads_on, 0)) rb_vm_trace_thread_blocks_in_slow(thread, function, fd);
 }
 
 /*
@@ -366,9 +350,7 @@ static inline void
 rb_vm_trace_thread_suspending(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread,
                               enum rb_vm_trace_suspension why)
 {
-    if (__builtin_expect(!rb_vm_trace_threads_on, 1)) return;
-    if (rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_SAMPLES) rb_vm_trace_sampled_suspending_slow(ec, thread, why);
-    if (rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_STATES) rb_vm_trace_thread_suspending_slow(ec, thread, why);
+    if (__builtin_expect(rb_vm_trace_threads_on, 0)) rb_vm_trace_thread_suspending_slow(ec, thread, why);
 }
 
 /*
@@ -379,9 +361,7 @@ rb_vm_trace_thread_suspending(struct rb_execution_context_struct *ec, struct rb_
 static inline void
 rb_vm_trace_barrier_joined(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread)
 {
-    if (__builtin_expect(!rb_vm_trace_threads_on, 1)) return;
-    if (rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_SAMPLES) rb_vm_trace_sampled_barrier_slow(ec, thread);
-    if (rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_STATES) rb_vm_trace_barrier_joined_slow(ec, thread);
+    if (__builtin_expect(rb_vm_trace_threads_on, 0)) rb_vm_trace_barrier_joined_slow(ec, thread);
 }
 
 /*
@@ -391,17 +371,14 @@ rb_vm_trace_barrier_joined(struct rb_execution_context_struct *ec, struct rb_vm_
 static inline void
 rb_vm_trace_barrier_complete(struct rb_vm_trace_thread *thread)
 {
-    if (__builtin_expect(rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_STATES, 0))
-        rb_vm_trace_barrier_complete_slow(thread);
+    if (__builtin_expect(rb_vm_trace_threads_on, 0)) rb_vm_trace_barrier_complete_slow(thread);
 }
 
 /* The thread runs on. Called by itself when the next barrier has to wait for it again. */
 static inline void
 rb_vm_trace_barrier_left(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread)
 {
-    if (__builtin_expect(!rb_vm_trace_threads_on, 1)) return;
-    if (rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_STATES) rb_vm_trace_barrier_left_slow(ec, thread);
-    if (rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_SAMPLES) rb_vm_trace_sampled_barrier_left_slow(ec, thread);
+    if (__builtin_expect(rb_vm_trace_threads_on, 0)) rb_vm_trace_barrier_left_slow(ec, thread);
 }
 
 /* --- frames ---------------------------------------------------------------------------
@@ -419,7 +396,7 @@ rb_vm_trace_barrier_left(struct rb_execution_context_struct *ec, struct rb_vm_tr
  * Bits: which of the two are recorded, and of entries into compiled code also the stream `samples`.
  * Changes with the world stopped.
  */
-extern int rb_vm_trace_frames_on, rb_vm_trace_entries_on;
+extern uint8_t rb_vm_trace_frames_on, rb_vm_trace_entries_on;
 enum { RB_VM_TRACE_FRAMES_STATES = 1, RB_VM_TRACE_FRAMES_CALLS = 2, RB_VM_TRACE_FRAMES_SAMPLES = 4 };
 
 typedef uintptr_t (*rb_vm_trace_compiled_code)(struct rb_execution_context_struct *ec,
@@ -506,10 +483,7 @@ rb_vm_trace_unwound(struct rb_execution_context_struct *ec)
 static inline void
 rb_vm_trace_fiber_switched(struct rb_execution_context_struct *from, struct rb_execution_context_struct *to)
 {
-    if (__builtin_expect(rb_vm_trace_frames_on, 0)) rb_vm_trace_fiber_switched_slow(from, to);
-    if (__builtin_expect(!rb_vm_trace_threads_on, 1)) return;
-    if (rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_NATIVE) rb_vm_trace_native_runs_slow(to);
-    if (rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_SAMPLES) rb_vm_trace_sampled_switched_slow(from);
+    if (__builtin_expect(rb_vm_trace_frames_on | rb_vm_trace_threads_on, 0)) rb_vm_trace_fiber_switched_slow(from, to);
 }
 
 static inline void

@@ -29,7 +29,7 @@ thread_that_goes_on_elsewhere_under_another_name_has_left(void **state)
 
     ec.thread_name = "renamed";
     ec.name_id = 8;
-    rb_vm_trace_native_runs_slow(&ec);
+    rb_vm_trace_native_runs(&ec);
     struct vm_trace_native_thread *second = rb_vm_trace_native_thread(SECOND, 0);
     rb_vm_trace_native_at(second, UINT64_MAX);
     assert_runs(second, "renamed");

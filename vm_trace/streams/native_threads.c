@@ -128,7 +128,7 @@ native_tid(void)
 }
 
 void
-rb_vm_trace_native_runs_slow(struct rb_execution_context_struct *ec)
+rb_vm_trace_native_runs(struct rb_execution_context_struct *ec)
 {
     struct vm_trace_notes *notes = own_notes;
     if (__builtin_expect(own_session != native.session, 0)) {
@@ -175,7 +175,7 @@ rb_vm_trace_native_renamed(void)
 {
     __atomic_add_fetch(&native.names, 1, __ATOMIC_RELAXED);
     struct rb_execution_context_struct *ec = rb_vm_trace_host_current();
-    if (ec && (rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_NATIVE)) rb_vm_trace_native_runs_slow(ec); /* mostly its own */
+    if (ec && (rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_NATIVE)) rb_vm_trace_native_runs(ec); /* mostly its own */
 }
 
 /* --- the kernel reader --- */

@@ -55,7 +55,10 @@ struct vm_trace_native_thread {
 /* Name of a track, for rb_vm_trace_event_begin_on: `track` is a struct vm_trace_native_track. */
 size_t rb_vm_trace_native_track_name(const void *track, char *buffer, size_t capacity);
 
-/* --- threads of Ruby. Beside rb_vm_trace_native_runs_slow (vm_trace.h) --- */
+/* --- threads of Ruby --- */
+
+/* The current native thread runs that thread or fiber of Ruby from now on. GVL held. */
+void rb_vm_trace_native_runs(struct rb_execution_context_struct *ec);
 
 /*
  * A session begins: note all Ruby threads that have a native thread for themselves. World stopped.

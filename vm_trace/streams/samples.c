@@ -327,7 +327,7 @@ stand_still(struct vm_trace_sampled *thread, struct rb_execution_context_struct 
 
 /* It is not looked at until the scheduler's lock is taken. */
 void
-rb_vm_trace_sampled_suspending_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *memory,
+rb_vm_trace_samples_suspending(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *memory,
                                     enum rb_vm_trace_suspension why)
 {
     struct vm_trace_sampled *thread = rb_vm_trace_sampled_current();
@@ -364,7 +364,7 @@ sampled_of(const struct rb_vm_trace_thread *memory)
 
 /* Only words are stored here. */
 void
-rb_vm_trace_sampled_suspended_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *memory,
+rb_vm_trace_samples_suspended(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *memory,
                                    enum rb_vm_trace_suspension why)
 {
     uint32_t settles = VM_TRACE_SETTLES, waits = why == RB_VM_TRACE_PREEMPTED ? VM_TRACE_WAITS : VM_TRACE_BLOCKS;
@@ -379,7 +379,7 @@ rb_vm_trace_sampled_suspended_slow(struct rb_execution_context_struct *ec, struc
 }
 
 void
-rb_vm_trace_sampled_ready_slow(struct rb_vm_trace_thread *memory)
+rb_vm_trace_samples_ready(struct rb_vm_trace_thread *memory)
 {
     uint32_t blocks = VM_TRACE_BLOCKS;
     struct vm_trace_sampled *thread = sampled_of(memory);
@@ -435,28 +435,28 @@ resume(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *memory
 }
 
 void
-rb_vm_trace_sampled_resumed_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *memory)
+rb_vm_trace_samples_resumed(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *memory)
 {
     resume(ec, memory, true);
 }
 
 /* The lock of the VM may be held, which names need. */
 void
-rb_vm_trace_sampled_barrier_left_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *memory)
+rb_vm_trace_samples_barrier_left(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *memory)
 {
     if (rb_vm_trace_host_has_gvl_p(ec)) resume(ec, memory, false);
 }
 
 void
-rb_vm_trace_sampled_barrier_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *memory)
+rb_vm_trace_samples_barrier_joined(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *memory)
 {
     if (!rb_vm_trace_host_has_gvl_p(ec)) return;
-    rb_vm_trace_sampled_suspending_slow(ec, memory, RB_VM_TRACE_BARRIER);
-    rb_vm_trace_sampled_suspended_slow(ec, memory, RB_VM_TRACE_BARRIER);
+    rb_vm_trace_samples_suspending(ec, memory, RB_VM_TRACE_BARRIER);
+    rb_vm_trace_samples_suspended(ec, memory, RB_VM_TRACE_BARRIER);
 }
 
 void
-rb_vm_trace_sampled_switched_slow(struct rb_execution_context_struct *from)
+rb_vm_trace_samples_switched(struct rb_execution_context_struct *from)
 {
     struct vm_trace_sampled *thread = rb_vm_trace_sampled_current();
     struct rb_vm_trace_ractor *ractor = thread ? recording_ractor(from) : NULL;
@@ -574,7 +574,7 @@ start_samples(bool by_flags)
     struct rb_execution_context_struct *ec = rb_vm_trace_host_current();
     start_hooks();
     rb_vm_trace_host_each_thread(add_thread, ec);
-    if (ec) rb_vm_trace_sampled_resumed_slow(ec, rb_vm_trace_host_thread_memory(ec));
+    if (ec) rb_vm_trace_samples_resumed(ec, rb_vm_trace_host_thread_memory(ec));
     return NULL;
 }
 

@@ -12,6 +12,19 @@
 
 extern struct rb_vm_trace_stream rb_vm_trace_samples;
 
+/* The hooks of these names in vm_trace.h, while the stream is recorded. */
+void rb_vm_trace_samples_suspending(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread,
+                                    enum rb_vm_trace_suspension why);
+void rb_vm_trace_samples_suspended(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread,
+                                   enum rb_vm_trace_suspension why);
+void rb_vm_trace_samples_ready(struct rb_vm_trace_thread *thread);
+void rb_vm_trace_samples_resumed(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread);
+void rb_vm_trace_samples_barrier_joined(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread);
+void rb_vm_trace_samples_barrier_left(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread);
+
+/* The thread leaves that fiber for another one. */
+void rb_vm_trace_samples_switched(struct rb_execution_context_struct *from);
+
 /* A pause of the garbage collector begins, ends. By the thread that collects, GVL held. */
 void rb_vm_trace_samples_gc_enter(void);
 void rb_vm_trace_samples_gc_exit(void);

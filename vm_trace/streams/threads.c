@@ -1,5 +1,5 @@
 /*
- * States of threads: the hooks and the stream. See threads.h.
+ * States of threads. See threads.h.
  *
  * A thread itself records that it gives up the GVL, right before, and later that it got it back: it has the
  * GVL at both moments, and no lock of the scheduler. Under that lock, for which all threads of the ractor
@@ -13,8 +13,6 @@
 #include "vm_trace/streams/threads.h"
 #include "vm_trace/streams/states.h"
 #include "vm_trace/streams/thread_records.h"
-
-int rb_vm_trace_threads_on;
 
 static bool ticks; /* what a stamp is */
 /*
@@ -100,7 +98,7 @@ begin_to_wait(struct rb_vm_trace_thread *thread, enum rb_vm_trace_suspension why
 }
 
 void
-rb_vm_trace_thread_suspended_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread,
+rb_vm_trace_threads_suspended(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread,
                                   enum rb_vm_trace_suspension why)
 {
     struct rb_vm_trace_ractor *ractor = trace_on() ? rb_vm_trace_host_ractor(ec) : NULL;
@@ -114,7 +112,7 @@ rb_vm_trace_thread_suspended_slow(struct rb_execution_context_struct *ec, struct
 }
 
 void
-rb_vm_trace_thread_ready_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread)
+rb_vm_trace_threads_ready(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread)
 {
     if (!trace_on()) return;
     struct rb_execution_context_struct *waker = rb_vm_trace_host_current();
@@ -263,21 +261,21 @@ resume(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread
 }
 
 void
-rb_vm_trace_thread_resumed_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread)
+rb_vm_trace_threads_resumed(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread)
 {
     resume(ec, thread);
     forget_place(thread);
 }
 
 void
-rb_vm_trace_thread_blocks_in_slow(struct rb_vm_trace_thread *thread, const void *function, int fd)
+rb_vm_trace_threads_blocks_in(struct rb_vm_trace_thread *thread, const void *function, int fd)
 {
     thread->function = function;
     thread->fd_and_1 = fd + 1;
 }
 
 void
-rb_vm_trace_thread_suspending_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread,
+rb_vm_trace_threads_suspending(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread,
                                    enum rb_vm_trace_suspension why)
 {
     struct rb_vm_trace_ractor *ractor = recording_ractor(ec);
@@ -297,7 +295,7 @@ at_barrier_p(const struct rb_vm_trace_thread *thread)
 }
 
 void
-rb_vm_trace_barrier_joined_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread)
+rb_vm_trace_threads_barrier_joined(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread)
 {
     if (!rb_vm_trace_host_has_gvl_p(ec)) return; /* it does not count as running, and may not write */
     struct rb_vm_trace_ractor *ractor = recording_ractor(ec);
@@ -311,13 +309,13 @@ rb_vm_trace_barrier_joined_slow(struct rb_execution_context_struct *ec, struct r
 }
 
 void
-rb_vm_trace_barrier_complete_slow(struct rb_vm_trace_thread *thread)
+rb_vm_trace_threads_barrier_complete(struct rb_vm_trace_thread *thread)
 {
     if (trace_on() && at_barrier_p(thread)) thread->waker = rb_vm_trace_host_thread(rb_vm_trace_host_current()).tid;
 }
 
 void
-rb_vm_trace_barrier_left_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread)
+rb_vm_trace_threads_barrier_left(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread)
 {
     if (at_barrier_p(thread)) resume(ec, thread);
 }

@@ -16,4 +16,16 @@
 
 extern struct rb_vm_trace_stream rb_vm_trace_threads;
 
+/* The hooks of these names in vm_trace.h, while the stream is recorded. */
+void rb_vm_trace_threads_suspending(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread,
+                                    enum rb_vm_trace_suspension why);
+void rb_vm_trace_threads_suspended(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread,
+                                   enum rb_vm_trace_suspension why);
+void rb_vm_trace_threads_ready(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread);
+void rb_vm_trace_threads_resumed(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread);
+void rb_vm_trace_threads_blocks_in(struct rb_vm_trace_thread *thread, const void *function, int fd);
+void rb_vm_trace_threads_barrier_joined(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread);
+void rb_vm_trace_threads_barrier_complete(struct rb_vm_trace_thread *thread);
+void rb_vm_trace_threads_barrier_left(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread);
+
 #endif /* RUBY_VM_TRACE_STREAMS_THREADS_H */
