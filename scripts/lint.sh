@@ -42,7 +42,7 @@ have()
     return 1
 }
 
-alone()
+lint_alone()
 {
     status=0
     ${CC:-cc} -std=gnu99 -Wall -Wextra -Wno-unused-parameter -Werror -iquote . -fsyntax-only vm_trace/disabled.c || status=$?
@@ -83,7 +83,7 @@ alone()
 }
 
 # cppcheck has no use for CRuby's headers, which it can't parse.
-ruby()
+lint_ruby()
 {
     name="clang-tidy of the module's files with CRuby's headers ($base)"
     have clang-tidy "$name" || return 0
@@ -103,7 +103,7 @@ ruby()
 [ $# -gt 0 ] || set -- alone ruby
 for part; do
     case $part in
-    alone|ruby) $part ;;
+    alone|ruby) "lint_$part" ;;
     *) die "no such part: $part" ;;
     esac
 done

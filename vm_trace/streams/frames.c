@@ -6,8 +6,6 @@
 #include "vm_trace/streams/frames.h"
 #include "vm_trace/host/host.h"
 #include "vm_trace/streams/calls.h"
-#include "vm_trace/streams/native_threads.h"
-#include "vm_trace/streams/samples.h"
 #include "vm_trace/streams/states.h"
 #include "vm_trace/vm_trace_jit.h"
 
@@ -75,13 +73,11 @@ rb_vm_trace_unwound_slow(struct rb_execution_context_struct *ec)
 }
 
 void
-rb_vm_trace_fiber_switched_slow(struct rb_execution_context_struct *from, struct rb_execution_context_struct *to)
+rb_vm_trace_frames_switched(struct rb_execution_context_struct *from, struct rb_execution_context_struct *to)
 {
     struct rb_vm_trace_ractor *ractor = trace_on() && from != to ? rb_vm_trace_host_ractor(to) : NULL;
     if (ractor && states_p()) rb_vm_trace_states_switched(from, to, ractor);
     if (ractor && calls_p()) rb_vm_trace_calls_switched(from, to, ractor);
-    if (rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_NATIVE) rb_vm_trace_native_runs(to);
-    if (rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_SAMPLES) rb_vm_trace_samples_switched(from);
 }
 
 void

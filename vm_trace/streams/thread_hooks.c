@@ -1,8 +1,9 @@
 /*
- * What the VM reports of threads, passed on to the streams `threads` and `samples`, and to the notes of native
- * threads. The hooks of vm_trace.h test one word and call here, so that little code is where nothing is recorded.
+ * What the VM reports of threads and fibers, passed on to the streams that are recorded, and to the notes of
+ * native threads. The hooks of vm_trace.h test one byte and call here: little code is where nothing is recorded.
  * Samples come first where a thread is about to wait: what the other stream writes is no time of its program.
  */
+#include "vm_trace/streams/frames.h"
 #include "vm_trace/streams/native_threads.h"
 #include "vm_trace/streams/samples.h"
 #include "vm_trace/streams/threads.h"
@@ -76,4 +77,12 @@ rb_vm_trace_barrier_left_slow(struct rb_execution_context_struct *ec, struct rb_
 {
     if (threads_p()) rb_vm_trace_threads_barrier_left(ec, thread);
     if (samples_p()) rb_vm_trace_samples_barrier_left(ec, thread);
+}
+
+void
+rb_vm_trace_fiber_switched_slow(struct rb_execution_context_struct *from, struct rb_execution_context_struct *to)
+{
+    if (rb_vm_trace_frames_on) rb_vm_trace_frames_switched(from, to);
+    if (rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_NATIVE) rb_vm_trace_native_runs(to);
+    if (samples_p()) rb_vm_trace_samples_switched(from);
 }
