@@ -142,10 +142,12 @@ stack_node(struct time_samples *samples, uint32_t root, uint32_t generation, uin
 }
 
 static uint32_t
-thread_node(struct profile *profile, const struct packet_task *task)
+thread_node(const struct time_samples *samples, const struct packet_task *task)
 {
+    struct profile *profile = samples->profile;
     if (!profile->with_threads) return 0;
-    const struct thread *thread = threads_get(&profile->threads, task->pid, task->tid);
+    uint32_t process = reader_process(profile->reader, samples->recording, task->pid);
+    const struct thread *thread = threads_get(&profile->threads, process, task->tid);
     return profile_thread(profile, thread != NULL ? thread->name : STRING_NONE, task->tid);
 }
 
@@ -181,7 +183,7 @@ on_sample(void *context, const struct packet_sample *packet)
     }
     if (samples->filter != NULL && !samples->passes(samples->filter, &sample)) return;
     if (samples->wanted != NULL && !samples->wanted(samples->context, &sample)) return;
-    sample.node = stack_node(samples, thread_node(profile, &packet->task), packet->generation, packet->stack);
+    sample.node = stack_node(samples, thread_node(samples, &packet->task), packet->generation, packet->stack);
     if (sample.node == MAP_NONE) {
         samples->unknown++;
         return;
