@@ -44,6 +44,9 @@ module Integration
                 .to_h { |name| [name, nil] }
     .merge("LC_ALL" => "C.UTF-8").freeze
 
+  # What the tracer says of a system with a slow clock.
+  SLOW_CLOCK = "the system does not use the processor's time-stamp counter:"
+
   class StillRunning < StandardError; end
 
   # `traces` holds the validated trace of each process that wrote one.
@@ -57,7 +60,7 @@ module Integration
     # Lines on stderr that neither the tracer wrote, as it always does, nor a system with a slow clock, or without the
     # kernel's streams of a preset.
     def own_err
-      err.lines.grep_v(/\A[YZ]JIT: (tracing to|wrote|the system does not use the processor's time-stamp counter:) /)
+      err.lines.grep_v(/\A[YZ]JIT: (tracing to|wrote|#{SLOW_CLOCK}) /)
          .grep_v(/\Avm_trace: the trace has no (?:syscalls|sched): /).join
     end
 

@@ -241,8 +241,10 @@ class TestChoice < Minitest::Test
 
   # A part of which nothing is there is a mistake; nothing is written then.
   def test_what_chooses_nothing_is_refused
-    { "--thread=nosuch" => "no thread matches --thread=nosuch", "--since=900" => "nothing is after --since=900.000000: the trace lasts" }.each do |option, text|
-      formats = %w[folded speedscope pprof chrome firefox].map { |format| "--format=#{format}" } + %w[blocked calls samples].map { |kind| "--kind=#{kind}" }
+    { "--thread=nosuch" => "no thread matches --thread=nosuch",
+      "--since=900" => "nothing is after --since=900.000000: the trace lasts" }.each do |option, text|
+      formats = %w[folded speedscope pprof chrome firefox].map { |format| "--format=#{format}" } +
+                %w[blocked calls samples].map { |kind| "--kind=#{kind}" }
       [%w[html], *formats.map { |format| ["export", "--format=folded", format] }].each do |command, *args|
         Dir.mktmpdir do |dir|
           result = tool(command, *args, option, GVL, "-o", "#{dir}/out")

@@ -1,9 +1,9 @@
 # `vm-trace export --format firefox`: the profile keeps the rules of the Firefox Profiler's format, and its
 # numbers are those of the report and of the other exports. With FIREFOX_PROFILER=DIR, the `dist` of a
 # built checkout of github.com/firefox-devtools/profiler, that program shows it in a browser.
-require "socket"
 require_relative "tool_helper"
 require_relative "browser"
+require_relative "site"
 
 class TestExportFirefox < Minitest::Test
   include ToolHelper
@@ -334,28 +334,14 @@ class TestExportFirefox < Minitest::Test
   # --- the real one ------------------------------------------------------------------------------------
 
   # Serves the profiler and a profile until the block returns.
-  def serve(dist, profile)
-    server = TCPServer.new("127.0.0.1", 0)
-    types = { ".js" => "text/javascript", ".json" => "application/json", ".css" => "text/css",
-              ".svg" => "image/svg+xml" }
-    thread = Thread.new do
-      loop do
-        Thread.new(server.accept) do |client|
-          path = client.gets.to_s[/\AGET ([^ ?]*)/, 1].to_s
-          nil until client.gets.to_s.strip.empty?
-          file = [File.join(dist, path), File.join(dist, "index.html")].find { |name| File.file?(name) }
-          page = -> { [File.binread(file), types.fetch(File.extname(file), "text/html")] }
-          body, type = path == "/profile.json" ? [profile, types[".json"]] : page.()
-          client.write "HTTP/1.0 200 OK\r\nContent-Type: #{type}\r\nContent-Length: #{body.bytesize}\r\n\r\n", body
-        ensure
-          client.close
-        end
-      end
+  def serve(dist, profile, &)
+    types = { ".js" => "text/javascript", ".css" => "text/css", ".svg" => "image/svg+xml" }
+    answer = lambda do |path|
+      next [profile, "application/json"] if path == "/profile.json"
+      file = [File.join(dist, path), File.join(dist, "index.html")].find { |name| File.file?(name) }
+      [File.binread(file), types.fetch(File.extname(file), "text/html")]
     end
-    yield "http://127.0.0.1:#{server.addr[1]}"
-  ensure
-    thread&.kill
-    server&.close
+    Site.serve(answer, &)
   end
 
   def test_firefox_profiler_shows_it

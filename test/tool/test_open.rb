@@ -2,6 +2,7 @@
 # browser: it fetches what its address names, as Perfetto's does.
 require "zlib"
 require_relative "page_helper"
+require_relative "site"
 require_relative "fxt_builder"
 
 class TestOpen < Minitest::Test
@@ -23,22 +24,8 @@ class TestOpen < Minitest::Test
   def sum_of(bytes) = bytes.each_byte.reduce(7) { |sum, byte| (sum * 31 + byte) % 1_000_003 }
   def free_port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
 
-  # Serves UI at its own port; yields its address.
-  def with_ui
-    server = TCPServer.new("127.0.0.1", 0)
-    thread = Thread.new do
-      loop do
-        client = server.accept
-        nil until client.gets("\n").to_s.strip.empty?
-        client.write("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: #{UI.bytesize}\r\nConnection: close\r\n\r\n#{UI}")
-        client.close
-      end
-    end
-    yield "http://127.0.0.1:#{server.addr[1]}"
-  ensure
-    thread&.kill
-    server&.close
-  end
+  # Yields the address of UI.
+  def with_ui(&) = Site.serve(->(_path) { [UI, "text/html"] }, &)
 
   # Yields the address that the tool prints, and returns its status.
   def opened(path, *options, env: {})
@@ -107,7 +94,9 @@ class TestOpen < Minitest::Test
     Dir.mktmpdir do |dir|
       File.binwrite("#{dir}/7.fxt", trace)
       File.write("#{dir}/index.csv", "")
-      opened(dir, "--port=#{port = free_port}", "--no-browser") { |url| assert_equal trace, get(port, URI(url).fragment[%r{/\w+\.fxt\z}]).body }
+      opened(dir, "--port=#{port = free_port}", "--no-browser") do |url|
+        assert_equal trace, get(port, URI(url).fragment[%r{/\w+\.fxt\z}]).body
+      end
     end
   end
 

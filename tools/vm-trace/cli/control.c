@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/escape.h"
 #include "base/message.h"
+#include "base/send_all.h"
 #include "base/xalloc.h"
 #include "cli/control.h"
 
@@ -179,19 +180,6 @@ control_number(struct control_request *request, const char *name, uint64_t value
     char digits[24];
     snprintf(digits, sizeof digits, "%llu", (unsigned long long)value);
     control_pair(request, name, digits);
-}
-
-static bool
-send_all(int fd, const char *from, size_t bytes)
-{
-    while (bytes > 0) {
-        ssize_t n = send(fd, from, bytes, MSG_NOSIGNAL);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return false;
-        from += n;
-        bytes -= (size_t)n;
-    }
-    return true;
 }
 
 static int64_t

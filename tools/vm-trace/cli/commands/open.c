@@ -11,6 +11,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "base/send_all.h"
 #include "base/xalloc.h"
 #include "cli/browser.h"
 #include "cli/command.h"
@@ -29,19 +30,6 @@ struct served {
 };
 
 /* --- HTTP (RFC 9110, 9112) ---------------------------------------------------------------------------- */
-
-static bool
-send_all(int fd, const void *bytes, size_t count)
-{
-    for (const char *at = bytes; count > 0;) {
-        ssize_t sent = send(fd, at, count, MSG_NOSIGNAL);
-        if (sent < 0 && errno == EINTR) continue;
-        if (sent <= 0) return false;
-        at += sent;
-        count -= (size_t)sent;
-    }
-    return true;
-}
 
 /* Reads up to the empty line behind the header fields. */
 static bool
