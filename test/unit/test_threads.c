@@ -383,6 +383,55 @@ each_ractor_is_a_cpu_and_numbers_are_used_again(void **state)
     trace_free(trace);
 }
 
+/*
+ * Each record of a thread of its own ractor. One that has run since the trace began says so when it
+ * blocks, and another ractor may have ended before that.
+ */
+static void
+a_number_is_used_again_only_after_its_last_record(void **state)
+{
+    (void)state;
+    enum { ENDS = 2000, RUNS_ON, BEGINS, RACTORS = 3 };
+    static const uint32_t cpus[RACTORS] = { 1, 2, 1 };
+    struct rb_ractor_struct ractors[RACTORS] = { { { 0 }, NULL, NULL } };
+    struct rb_execution_context_struct contexts[RACTORS];
+    struct memory memories[RACTORS] = { { { 0 } } };
+    start_threads();
+    for (uint32_t i = 0; i < RACTORS; i++) {
+        contexts[i] = (struct rb_execution_context_struct){ &ractors[i], ENDS + i, "other", 3, NULL, 0, 0 };
+        fake_ractor_add(&ractors[i]);
+        if (ENDS + i != BEGINS) ractors[i].vm_trace = rb_vm_trace_ractor_new();
+    }
+    for (uint32_t i = 0; i < RACTORS; i++) {
+        fake_current(&main_thread);
+        if (!ractors[i].vm_trace) {
+            ractors[i].vm_trace = rb_vm_trace_ractor_new();
+            rb_vm_trace_thread_ready(&contexts[i], thread_of(&memories[i]));
+        }
+        fake_current(&contexts[i]);
+        rb_vm_trace_thread_resumed(&contexts[i], thread_of(&memories[i]));
+        suspend(&contexts[i], &memories[i], ENDS + i == RUNS_ON ? RB_VM_TRACE_BLOCKED : RB_VM_TRACE_DEAD);
+        if (ENDS + i == RUNS_ON) continue;
+        rb_vm_trace_ractor_free(ractors[i].vm_trace);
+        ractors[i].vm_trace = NULL;
+        fake_ractor_remove(&ractors[i]);
+    }
+    fake_ractor_remove(&ractors[RUNS_ON - ENDS]);
+    rb_vm_trace_ractor_free(ractors[RUNS_ON - ENDS].vm_trace);
+    fake_current(&main_thread);
+    struct trace *trace = finish();
+    uint32_t seen = 0;
+    for (size_t i = 0; i < trace->scheduling_count; i++) {
+        const struct trace_scheduling *scheduling = &trace->schedulings[i];
+        if (scheduling->wakeup || !scheduling->incoming) continue;
+        assert_in_range(scheduling->incoming, ENDS, BEGINS);
+        assert_int_equal(scheduling->cpu, cpus[scheduling->incoming - ENDS]);
+        seen |= 1u << (scheduling->incoming - ENDS);
+    }
+    assert_int_equal(seen, (1 << RACTORS) - 1);
+    trace_free(trace);
+}
+
 /* A barrier that the main thread makes while the worker runs, or is about to block. */
 static void
 stop_worker(void)
@@ -737,6 +786,7 @@ main(void)
         isolated_test(repeated_suspensions_keep_what_differs),
         isolated_test(a_thread_that_finds_the_gvl_free_runs_at_once),
         isolated_test(each_ractor_is_a_cpu_and_numbers_are_used_again),
+        isolated_test(a_number_is_used_again_only_after_its_last_record),
         isolated_test(a_thread_stops_for_the_barrier_of_another),
         isolated_test(a_barrier_on_the_way_to_a_block_does_not_change_it),
         isolated_test(a_suspension_that_was_not_announced_is_written_late),

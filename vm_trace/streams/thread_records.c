@@ -8,7 +8,10 @@
 
 #define CPUS 256 /* of a context switch */
 
-static uint64_t cpus_used[CPUS / 64]; /* a bit for each, changed atomically */
+static struct {
+    bool used;        /* a ractor has it; changed atomically */
+    uint64_t last_ns; /* of the last record that names it, of ractors that have ended; read by who has it */
+} cpus[CPUS];
 
 /* --- names ------------------------------------------------------------------------------------- */
 
@@ -39,30 +42,35 @@ name_blocked(struct rb_vm_trace_writer *writer, struct vm_trace_label *label, un
 /* --- CPUs -------------------------------------------------------------------------------------- */
 
 /*
- * The main ractor has CPU 0, each other live ractor the lowest free one. When none is free, ractors
- * share the last one.
+ * The main ractor has CPU 0, each other live ractor the lowest one that is free at `from_ns`. When none
+ * is free, ractors share the last one.
  */
 static uint32_t
-take_cpu(bool main)
+take_cpu(bool main, uint64_t from_ns)
 {
     for (uint32_t cpu = main ? 0 : 1; cpu < CPUS - 1; cpu++) {
-        uint64_t bit = UINT64_C(1) << cpu % 64;
-        if (!(__atomic_fetch_or(&cpus_used[cpu / 64], bit, __ATOMIC_RELAXED) & bit) || main) return cpu;
+        if (__atomic_exchange_n(&cpus[cpu].used, true, __ATOMIC_ACQUIRE) && !main) continue;
+        if (cpus[cpu].last_ns < from_ns || main) return cpu;
+        __atomic_store_n(&cpus[cpu].used, false, __ATOMIC_RELEASE);
     }
     return CPUS - 1;
 }
 
 void
-rb_vm_trace_thread_have_cpu_slow(struct vm_trace_threads_state *state, struct rb_execution_context_struct *ec)
+rb_vm_trace_thread_have_cpu_slow(struct vm_trace_threads_state *state, struct rb_execution_context_struct *ec,
+                                 uint64_t from_ns)
 {
-    state->cpu_and_1 = 1 + take_cpu(rb_vm_trace_host_main_ractor_p(ec));
+    state->cpu_and_1 = 1 + take_cpu(rb_vm_trace_host_main_ractor_p(ec), from_ns);
 }
 
 void
 rb_vm_trace_thread_records_free(struct vm_trace_threads_state *state)
 {
     uint32_t cpu = state->cpu_and_1 ? state->cpu_and_1 - 1 : 0;
-    if (cpu) __atomic_fetch_and(&cpus_used[cpu / 64], ~(UINT64_C(1) << cpu % 64), __ATOMIC_RELAXED);
+    if (cpu && cpu < CPUS - 1) {
+        cpus[cpu].last_ns = state->suspended_ns > state->resumed_ns ? state->suspended_ns : state->resumed_ns;
+        __atomic_store_n(&cpus[cpu].used, false, __ATOMIC_RELEASE);
+    }
     for (size_t i = 0; i < VM_TRACE_THREAD_FUNCTIONS; i++) rb_vm_trace_string_release(state->functions[i].name);
 }
 

@@ -96,16 +96,17 @@ struct vm_trace_resumption {
 };
 
 /*
- * Give the ractor its CPU number, which its records name. Call it before the time of an event is
- * read: writing the event may need a chunk and take long. If another ractor ended meanwhile, this one
- * would get its CPU with a time at which it was not free.
+ * Give the ractor its CPU number, which its records name. from_ns: the time of its first record. A
+ * thread that has run since the trace began says so only later: if another ractor ended meanwhile, that
+ * one's number was not free then.
  */
-void rb_vm_trace_thread_have_cpu_slow(struct vm_trace_threads_state *state, struct rb_execution_context_struct *ec);
+void rb_vm_trace_thread_have_cpu_slow(struct vm_trace_threads_state *state, struct rb_execution_context_struct *ec,
+                                      uint64_t from_ns);
 
 static inline void
-thread_have_cpu(struct vm_trace_threads_state *state, struct rb_execution_context_struct *ec)
+thread_have_cpu(struct vm_trace_threads_state *state, struct rb_execution_context_struct *ec, uint64_t from_ns)
 {
-    if (__builtin_expect(!state->cpu_and_1, 0)) rb_vm_trace_thread_have_cpu_slow(state, ec);
+    if (__builtin_expect(!state->cpu_and_1, 0)) rb_vm_trace_thread_have_cpu_slow(state, ec, from_ns);
 }
 
 /* Give back the CPU and free names, when the ractor ends. */

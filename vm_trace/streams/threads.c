@@ -58,7 +58,6 @@ suspend(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *e
         uint64_t ns)
 {
     struct vm_trace_threads_state *state = threads_of(ractor);
-    thread_have_cpu(state, ec);
     enum rb_vm_trace_suspension why = thread->why;
     struct vm_trace_suspension suspension = { .state = state, .thread = thread, .why = why, .ns = ns };
     if (thread->trace != trace_id()) {
@@ -69,6 +68,7 @@ suspend(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *e
         uint64_t begin_ns = rb_vm_trace_epoch_begin_ns(&(uint32_t){ 0 });
         suspension.runs_from_ns = state->suspended_ns >= begin_ns ? state->suspended_ns + 1 : begin_ns;
     }
+    thread_have_cpu(state, ec, suspension.runs_from_ns ? suspension.runs_from_ns : ns);
     bool barrier = why == RB_VM_TRACE_BARRIER;
     if (why != RB_VM_TRACE_DEAD && !barrier && thread->label_changes == ractor->stacks.changes) {
         suspension.label = thread->label;
@@ -213,7 +213,6 @@ resume(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread
     bool known = thread->trace == trace_id() && thread->suspended;
     if (!known && !thread->ready_stamp) return; /* it never stopped */
     struct vm_trace_threads_state *state = threads_of(ractor);
-    thread_have_cpu(state, ec);
     bool preempted = known && thread->why == RB_VM_TRACE_PREEMPTED;
     bool barrier = known && thread->why == RB_VM_TRACE_BARRIER;
     struct vm_trace_resumption resumption = {
@@ -237,6 +236,7 @@ resume(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread
         resumption.ns = clock_now_ns(&ractor->clock);
         resumption.ready_ns = preempted ? 0 : ready_ns(ractor, thread, known, least_ns, resumption.ns);
     }
+    thread_have_cpu(state, ec, resumption.ns);
     if (resumption.ends_blocked && !barrier) {
         bool shorter = resumption.ns - thread->suspended_ns < callers_from_ns;
         if (part == VM_TRACE_STACK_ALL) {
