@@ -4,7 +4,7 @@ require_relative "helper"
 
 class TestStates < Integration::Test
   STATES = %w[
-    compiled exited uncompiled uncompilable reprofiled fallback c_function compiling gc waiting blocked unseen
+    compiled exited uncompiled uncompilable reprofiled fallback c_function compiling gc waiting no_cpu blocked unseen
   ].freeze
   NO_STATES = %w[changes left_out].freeze
 
@@ -31,7 +31,7 @@ class TestStates < Integration::Test
 
   # `run(n)` is called by the interpreter: the main program runs once, and is not compiled.
   def judged(definitions, work: WORK, times: TIMES) = expand(<<~RUBY)
-    def now = Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+    def now = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID, :nanosecond)
     def compiled(n)
       i = 0
       i += 1 while i < n

@@ -11,6 +11,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 static struct rb_iseq_struct outer, middle, inner;
@@ -22,6 +24,27 @@ static struct rb_execution_context_struct fiber = {
 static struct rb_execution_context_struct worker = {
     .ractor = &main_ractor, .tid = 1002, .thread_name = "worker", .name_id = 2,
 };
+
+/* How long the thread had no CPU so far; only then is its CPU time simulated. 0: it is the system's. */
+static uint64_t had_no_cpu_ns;
+
+/* Instead of the C library's. */
+int
+clock_gettime(clockid_t id, struct timespec *time)
+{
+    if (id != CLOCK_THREAD_CPUTIME_ID || !had_no_cpu_ns) return (int)syscall(SYS_clock_gettime, id, time);
+    uint64_t ns = clock_now_ns(&main_ractor.vm_trace->clock) - had_no_cpu_ns;
+    *time = (struct timespec){ .tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000) };
+    return 0;
+}
+
+/* Time in which the thread has no CPU. */
+static void
+pass_without_cpu(uint64_t ns)
+{
+    had_no_cpu_ns += ns;
+    pass(ns);
+}
 
 static const char *
 exits_on(uint64_t rate, const char *counter)
@@ -628,6 +651,101 @@ pauses_are_not_lost(void **state)
     trace_free(trace);
 }
 
+enum { MS = 1000000 };
+
+static void
+start_without_cpu(void)
+{
+    start();
+    had_no_cpu_ns = 1;
+}
+
+static struct trace *
+finish_without_cpu(void)
+{
+    had_no_cpu_ns = 0;
+    return finish();
+}
+
+static void
+time_without_a_cpu_is_not_lost(void **state)
+{
+    (void)state;
+    start_without_cpu();
+    struct entered entry = enter(&outer);
+    exit_to_interpreter(entry, site);
+    pass(300);
+    pass_without_cpu(7 * MS);
+    pass(20);
+    leave_interpreted();
+    struct trace *trace = finish_without_cpu();
+    assert_state(trace, "no_cpu", 7 * MS);
+    assert_state(trace, "exited", 320);
+    assert_lost(trace, "a", 320, 320);
+    trace_free(trace);
+}
+
+/* The interval between two looks has many states: what came before the last one is not taken from it. */
+static void
+a_state_has_no_more_time_without_a_cpu_than_it_took(void **state)
+{
+    (void)state;
+    start_without_cpu();
+    struct entered entry = enter(&outer);
+    pass_without_cpu(MS / 2);
+    exit_to_interpreter(entry, site);
+    pass(MS / 2 + 1);
+    leave_interpreted();
+    struct trace *trace = finish_without_cpu();
+    assert_state(trace, "compiled", MS / 2);
+    assert_state(trace, "no_cpu", MS / 2);
+    assert_state(trace, "exited", 1);
+    trace_free(trace);
+}
+
+static void
+a_thread_that_waits_needs_no_cpu(void **state)
+{
+    (void)state;
+    start_without_cpu();
+    struct entered entry = enter(&outer);
+    exit_to_interpreter(entry, site);
+    struct rb_vm_trace_ractor *ractor = main_ractor.vm_trace;
+    static const enum vm_trace_execution pauses[] = { VM_TRACE_BLOCKED, VM_TRACE_WAITING };
+    for (size_t i = 0; i < sizeof(pauses) / sizeof(pauses[0]); i++) {
+        rb_vm_trace_states_pause(ractor, ec, clock_now_ns(&ractor->clock));
+        pass_without_cpu(5 * MS);
+        rb_vm_trace_states_resume(ractor, ec, pauses[i], 0, clock_now_ns(&ractor->clock));
+        pass(2 * MS);
+    }
+    leave_interpreted();
+    struct trace *trace = finish_without_cpu();
+    assert_state(trace, "exited", 4 * MS);
+    assert_state(trace, "no_cpu", 0);
+    trace_free(trace);
+}
+
+static void
+a_collection_without_a_cpu_takes_none_from_the_state_after_it(void **state)
+{
+    (void)state;
+    start_without_cpu();
+    struct entered entry = enter(&outer);
+    exit_to_interpreter(entry, site);
+    struct rb_vm_trace_ractor *ractor = main_ractor.vm_trace;
+    rb_vm_trace_states_pause(ractor, ec, clock_now_ns(&ractor->clock));
+    pass(3 * MS);
+    pass_without_cpu(4 * MS);
+    rb_vm_trace_states_resume(ractor, ec, VM_TRACE_GC, 0, clock_now_ns(&ractor->clock));
+    pass(2 * MS);
+    leave_interpreted();
+    struct trace *trace = finish_without_cpu();
+    assert_state(trace, "gc", 3 * MS);
+    assert_state(trace, "no_cpu", 4 * MS);
+    assert_state(trace, "exited", 2 * MS);
+    trace_free(trace);
+}
+
 static void
 methods_in_c_are_not_lost(void **state)
 {
@@ -1025,6 +1143,10 @@ main(void)
         isolated_test(an_exit_of_earlier_code_is_not_taken_for_a_later_one),
         isolated_test(compiling_is_not_lost),
         isolated_test(pauses_are_not_lost),
+        isolated_test(time_without_a_cpu_is_not_lost),
+        isolated_test(a_state_has_no_more_time_without_a_cpu_than_it_took),
+        isolated_test(a_thread_that_waits_needs_no_cpu),
+        isolated_test(a_collection_without_a_cpu_takes_none_from_the_state_after_it),
         isolated_test(methods_in_c_are_not_lost),
         isolated_test(compiled_code_called_by_way_of_c_changes_nothing),
         isolated_test(a_fiber_has_its_own_levels),

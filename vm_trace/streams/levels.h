@@ -23,7 +23,7 @@
 #define VM_TRACE_EXECUTION_STATES(X) \
     X(COMPILED, "compiled") X(EXITED, "exited") X(UNCOMPILED, "uncompiled") X(UNCOMPILABLE, "uncompilable") \
     X(REPROFILED, "reprofiled") X(FALLBACK, "fallback") X(C_FUNCTION, "c_function") X(COMPILING, "compiling") \
-    X(GC, "gc") X(WAITING, "waiting") X(BLOCKED, "blocked") X(UNSEEN, "unseen")
+    X(GC, "gc") X(WAITING, "waiting") X(NO_CPU, "no_cpu") X(BLOCKED, "blocked") X(UNSEEN, "unseen")
 
 enum vm_trace_execution {
 #define X(name, text) VM_TRACE_##name,
@@ -70,6 +70,12 @@ struct vm_trace_thread_times {
     struct vm_trace_string *name; /* that the thread had at first */
     uint64_t left_ns;            /* when it left one of them for an unknown one; 0: it did not */
     uint64_t ns[VM_TRACE_EXECUTIONS];
+    struct vm_trace_cpu_look {
+        uint64_t due_ns;         /* the first change of state from then on is the next look */
+        uint64_t ns, cpu_ns;     /* time, and CPU time of the native thread */
+        uint64_t not_run_ns;     /* sum of the states in which a thread has no GVL */
+        const char *native;      /* identifies the native thread; NULL: there was no look */
+    } look;                      /* the last one at the CPU time of the thread */
     uint64_t changes;            /* of state */
     uint64_t left_out;           /* slices that were too short to be written */
 };

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* Guards both lists. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -142,8 +143,44 @@ rb_vm_trace_thread_times_renew(struct vm_trace_thread_times *times, uint64_t fro
 {
     uint64_t begin_ns = rb_vm_trace_epoch_begin_ns(&times->epoch);
     memset(times->ns, 0, sizeof(times->ns));
+    times->look = (struct vm_trace_cpu_look){ 0 };
     times->changes = times->left_out = 0;
     return from_ns > begin_ns ? from_ns : begin_ns;
+}
+
+/* --- without a CPU --------------------------------------------------------------------------------------- */
+
+/* Its address identifies a native thread: a Ruby thread may run on several ones. */
+static __thread char native;
+
+static uint64_t
+native_cpu_ns(void)
+{
+    struct timespec time;
+    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) != 0) return 0;
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+uint64_t
+rb_vm_trace_thread_times_no_cpu(struct vm_trace_thread_times *times, uint64_t spent_ns, uint64_t ns)
+{
+    /* Less may be the difference between two clocks that are read one after the other. */
+    enum { LEAST_NS = 20000 };
+    const struct vm_trace_cpu_look before = times->look;
+    struct vm_trace_cpu_look *look = &times->look;
+    *look = (struct vm_trace_cpu_look){
+        .due_ns = ns + VM_TRACE_LOOK_EVERY_NS, .ns = ns, .cpu_ns = native_cpu_ns(), .native = &native,
+        .not_run_ns = times->ns[VM_TRACE_WAITING] + times->ns[VM_TRACE_NO_CPU] + times->ns[VM_TRACE_BLOCKED]
+    };
+    if (before.native != &native || !look->cpu_ns) return 0;
+    uint64_t passed_ns = look->ns - before.ns, not_run_ns = look->not_run_ns - before.not_run_ns;
+    uint64_t used_ns = look->cpu_ns - before.cpu_ns; /* with what it used while it had no GVL */
+    if (passed_ns < not_run_ns + used_ns + LEAST_NS) return 0;
+    uint64_t without_ns = passed_ns - not_run_ns - used_ns;
+    if (without_ns > spent_ns) without_ns = spent_ns;
+    rb_vm_trace_thread_times_add(times, VM_TRACE_NO_CPU, without_ns);
+    look->not_run_ns += without_ns;
+    return without_ns;
 }
 
 /* --- the event ------------------------------------------------------------------------------------------- */

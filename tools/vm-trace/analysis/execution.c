@@ -13,6 +13,7 @@ const struct execution_state_name execution_state_names[EXECUTION_STATES] = {
     [EXECUTION_COMPILING] = {STRING_COMPILING, "compiling"},
     [EXECUTION_GC] = {STRING_GC, "garbage collection"},
     [EXECUTION_WAITING] = {STRING_WAITING, "waiting for the GVL"},
+    [EXECUTION_NO_CPU] = {STRING_NO_CPU, "waiting for a CPU"},
     [EXECUTION_BLOCKED] = {STRING_BLOCKED, "blocked"},
     [EXECUTION_UNSEEN] = {STRING_UNSEEN, "before the trace saw the thread"},
 };

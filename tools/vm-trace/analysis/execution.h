@@ -23,6 +23,7 @@ enum execution_state {
     EXECUTION_COMPILING,
     EXECUTION_GC,
     EXECUTION_WAITING, /* for the GVL */
+    EXECUTION_NO_CPU,  /* with the GVL; older traces do not tell it from the state that it was in */
     EXECUTION_BLOCKED,
     EXECUTION_UNSEEN, /* before the trace saw the thread */
     EXECUTION_STATES

@@ -138,6 +138,7 @@ cost_others(char text[COST_TEXT], const struct cost *cost)
     double share = share_of(cost->ns[other], running_ns);
     double compiled = share_of(cost->ns[EXECUTION_COMPILED], running_ns);
     double waiting = share_of(cost->ns[EXECUTION_WAITING], life_ns);
+    double no_cpu = share_of(cost->ns[EXECUTION_NO_CPU], life_ns);
     double blocked = share_of(cost->ns[EXECUTION_BLOCKED], life_ns);
     text[0] = '\0';
     if (cost_verdict(cost) == COST_UNKNOWN) return text;
@@ -148,6 +149,9 @@ cost_others(char text[COST_TEXT], const struct cost *cost)
     const char *separator = sentence.len > 0 ? "; " : "";
     if (waiting >= waiting_least)
         say(&sentence, "%sthreads waited for the GVL %.1f %% of their lives", separator, 100 * waiting);
+    separator = sentence.len > 0 ? "; " : "";
+    if (no_cpu >= waiting_least)
+        say(&sentence, "%sthreads had no CPU %.1f %% of their lives", separator, 100 * no_cpu);
     separator = sentence.len > 0 ? "; " : "";
     if (blocked >= blocked_least)
         say(&sentence, "%sthreads were blocked %.1f %% of their lives", separator, 100 * blocked);

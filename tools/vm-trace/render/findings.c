@@ -68,7 +68,7 @@ thread_where(struct report *report, enum where_source source, uint32_t row, uint
         [TIME_SAMPLE_COMPILED] = EXECUTION_COMPILED,   [TIME_SAMPLE_INTERPRETED] = WHERE_INTERPRETED,
         [TIME_SAMPLE_COMPILING] = EXECUTION_COMPILING, [TIME_SAMPLE_GC] = EXECUTION_GC,
         [TIME_SAMPLE_BLOCKED] = EXECUTION_BLOCKED,     [TIME_SAMPLE_WAITING] = EXECUTION_WAITING,
-        [TIME_SAMPLE_NO_CPU] = WHERE_NO_CPU,           [TIME_SAMPLE_WITHOUT_GVL] = WHERE_WITHOUT_GVL,
+        [TIME_SAMPLE_NO_CPU] = EXECUTION_NO_CPU,       [TIME_SAMPLE_WITHOUT_GVL] = WHERE_WITHOUT_GVL,
     };
     const void *found = row_table_at(source_rows(report, source), row);
     memset(ns_out, 0, WHERE_KINDS * sizeof *ns_out);
@@ -124,19 +124,23 @@ sampled_in(struct report *report, bool of_main, enum time_sample_state state)
     return ns;
 }
 
-/* States of the streams `states` and `threads` include it: each one in which a thread runs then has its part, so that
- * the sum stays. */
+/*
+ * Without it: states of the stream `threads`, and of older traces, include it. Then each one in which a thread runs has
+ * its part, as the samples know it, so that the sum stays.
+ */
 static void
-take_out_no_cpu(struct report *report, struct where *where, enum where_source source)
+take_out_no_cpu(struct report *report, struct where *where)
 {
-    uint64_t without_ns = sampled_in(report, where->of_main, TIME_SAMPLE_NO_CPU);
-    uint64_t ran = ran_ns(where->ns) + (source == OF_SAMPLES ? without_ns : 0);
+    bool known = where->ns[EXECUTION_NO_CPU] > 0;
+    uint64_t ran = ran_ns(where->ns);
+    uint64_t without_ns = known ? where->ns[EXECUTION_NO_CPU] : sampled_in(report, where->of_main, TIME_SAMPLE_NO_CPU);
+    if (known) ran += without_ns;
     if (without_ns > ran) without_ns = ran;
     where->cpu_part = ran > 0 ? (double)(ran - without_ns) / (double)ran : 1;
-    for (unsigned kind = 0; kind < WHERE_KINDS && source != OF_SAMPLES && without_ns > 0; kind++) {
+    for (unsigned kind = 0; kind < WHERE_KINDS && !known && without_ns > 0; kind++) {
         if (!runs_p(kind)) continue;
         uint64_t left_ns = (uint64_t)(where->cpu_part * (double)where->ns[kind]);
-        where->ns[WHERE_NO_CPU] += where->ns[kind] - left_ns;
+        where->ns[EXECUTION_NO_CPU] += where->ns[kind] - left_ns;
         where->ns[kind] = left_ns;
     }
 }
@@ -168,8 +172,8 @@ longest_state_first(const void *left, const void *right)
 static void
 list_states(struct where *where)
 {
-    static const char *const others[WHERE_KINDS - EXECUTION_UNSEEN] = {"interpreted", "running", "waiting for a CPU",
-                                                                         "C without the GVL", "not recorded"};
+    static const char *const others[WHERE_KINDS - EXECUTION_UNSEEN] = {"interpreted", "running", "C without the GVL",
+                                                                         "not recorded"};
     for (unsigned kind = 0; kind < WHERE_KINDS; kind++) {
         if (where->ns[kind] == 0) continue;
         bool known = kind < EXECUTION_UNSEEN;
@@ -204,7 +208,7 @@ where_of(const struct view *view)
         where.threads++;
         for (unsigned kind = 0; kind < WHERE_KINDS; kind++) where.ns[kind] += ns[kind], where.whole_ns += ns[kind];
     }
-    take_out_no_cpu(report, &where, source);
+    take_out_no_cpu(report, &where);
     if (source != OF_SAMPLES) take_out_without_gvl(report, &where);
     list_states(&where);
     return where;
@@ -231,7 +235,7 @@ requests_of(const struct report *report)
 static uint64_t
 with_cpu_ns(const struct where *where)
 {
-    return where->whole_ns - where->ns[WHERE_NO_CPU];
+    return where->whole_ns - where->ns[EXECUTION_NO_CPU];
 }
 
 /* --- the list --------------------------------------------------------------------------------------- */

@@ -144,6 +144,7 @@ add_threads(const struct view *view)
         STATE("compiling_ns", COMPILING),
         STATE("gc_ns", GC),
         STATE("waiting_ns", WAITING),
+        STATE("no_cpu_ns", NO_CPU),
         STATE("blocked_ns", BLOCKED),
         STATE("unseen_ns", UNSEEN),
         {"changes", NULL, COLUMN_COUNT, SUMMED(execution_thread, changes)},
