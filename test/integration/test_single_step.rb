@@ -230,7 +230,7 @@ class TestSingleStep < Integration::Test
     File.write(File.join(dir, "script.rb"), jit(PROGRAM.sub("# PART", program)))
     flags = jit ? ["--#{jit}", "--#{jit}-call-threshold=10"] : ["--disable-jit"]
     run = run_in(dir, "--vm-trace=samples:10s", "--vm-trace-file=%p.fxt", *flags, "script.rb",
-                 command: [self.class.stepper, *addresses, RUBY, "--disable=gems", *COMPATIBILITY])
+                 command: [self.class.stepper, *self.class.addresses, RUBY, "--disable=gems", *COMPATIBILITY])
     skip "tracing of processes is not permitted" if run.status.exitstatus == 77
     assert_predicate run.status, :success?, run.err
     validate_all(run)
@@ -282,9 +282,11 @@ class TestSingleStep < Integration::Test
     end
   end
 
-  def addresses
-    symbols = IO.popen(["nm", RUBY], &:readlines).map(&:split)
-    current = symbols.find { |symbol| symbol[2] == "rb_vm_trace_sampled_current" } or raise "no symbols in #{RUBY}"
-    [current[0], symbols.select { |symbol| symbol[2]&.match?(RUN_THROUGH) }.map(&:first).join(",")]
+  def self.addresses
+    @addresses ||= begin
+      symbols = IO.popen(["nm", RUBY], &:readlines).map(&:split)
+      current = symbols.find { |symbol| symbol[2] == "rb_vm_trace_sampled_current" } or raise "no symbols in #{RUBY}"
+      [current[0], symbols.select { |symbol| symbol[2]&.match?(RUN_THROUGH) }.map(&:first).join(",")]
+    end
   end
 end

@@ -10,14 +10,14 @@ class TestSums < Integration::Test
   PROGRAMS = {
     "erb" => <<~'RUBY',
       require "erb"
-      100.times do |n|
+      60.times do |n|
         items = Array.new(10) { |i| { name: i.odd? ? "a#{i}" : :symbol, n: n.odd? ? i.to_f : i } }
         ERB.new("<% items.each do |i| %><li><%= i[:name] %> <%= i[:n] + 1 %></li><% end %>").result(binding)
       end
     RUBY
     "optparse" => <<~'RUBY',
       require "optparse"
-      60.times do |n|
+      25.times do |n|
         parser = OptionParser.new { |p| p.on("-a", "--all") {}; p.on("-n", "--name=X", String) {}; p.on("--count=N", Integer) {} }
         begin
           parser.parse(n % 7 == 0 ? %w[--nonsense] : %w[-a --name=3 x --count=4 y])
@@ -41,12 +41,12 @@ class TestSums < Integration::Test
     RUBY
     "uri" => <<~'RUBY',
       require "uri"
-      200.times { |n| u = URI.parse("http://user@host#{n}:80#{n % 10}/a/b?c=#{n}#d"); u.path += "x"; u.to_s; URI.join("http://h/a/b", "../c").route_to("http://h/z") }
+      60.times { |n| u = URI.parse("http://user@host#{n}:80#{n % 10}/a/b?c=#{n}#d"); u.path += "x"; u.to_s; URI.join("http://h/a/b", "../c").route_to("http://h/z") }
     RUBY
     "pp" => <<~'RUBY',
       require "pp"
       class Point; def initialize(x) = @x = x; end
-      60.times { |n| PP.pp({ a: [1, 2.5, nil, "x" * n], b: { c: Point.new(n) }, d: (n.odd? ? :e : [n] * 20) }, +"", 40) }
+      12.times { |n| PP.pp({ a: [1, 2.5, nil, "x" * n], b: { c: Point.new(n) }, d: (n.odd? ? :e : [n] * 20) }, +"", 40) }
     RUBY
     "forwardable" => <<~'RUBY',
       require "forwardable"
@@ -55,7 +55,7 @@ class TestSums < Integration::Test
       class Square < Shape; def initialize(a) = @a = a; def area = @a * @a; end
       class Circle < Shape; def initialize(r) = (@name = :circle; @r = r); def area = @r * 3.14; end
       q = Queue2.new
-      2000.times { |n| q.push(n.odd? ? Square.new(n) : Circle.new(n)); q.shift.twice if q.size > 10 }
+      600.times { |n| q.push(n.odd? ? Square.new(n) : Circle.new(n)); q.shift.twice if q.size > 10 }
       500.times { |n| [4, 2.0, 2**62 - 1][n % 3] + n; catch(:done) { [1, 2].each { |i| throw :done if i == 2 } } }
     RUBY
     "ractors and threads" => <<~'RUBY',
@@ -69,9 +69,17 @@ class TestSums < Integration::Test
   FLAGS = %w[--zjit-call-threshold=5 --zjit-trace-compiles --zjit-trace-invalidation].freeze
   FLAGS_OF_ZJIT = JIT == "zjit" ? %w[--zjit-trace-fallbacks --zjit-trace-fallbacks-sample-rate=3].freeze : [].freeze
 
+  # Compiled by YJIT these exit nowhere, but in what follows them.
+  EXIT_IN_ZJIT = %w[delegate time shellwords pp].freeze
+  # What is sampled is one sum as any other: every second program has both.
+  RATES = [[1, 13], [1]].cycle
+
   PROGRAMS.each do |name, script|
+    next if JIT == "yjit" && EXIT_IN_ZJIT.include?(name) && !Integration::LONG
+    rates = RATES.next
+    rates = [1, 13] if Integration::LONG
     define_method("test_all_tables_sum_up_to_the_same_of_#{name}") do
-      [1, 13].each do |rate|
+      rates.each do |rate|
         run = trace(script + OVERFLOW, *FLAGS, *FLAGS_OF_ZJIT, "--zjit-trace-exits-sample-rate=#{rate}")
         assert_operator run.trace.summary["exits"], :>, 0, "it has to exit for this to be a test"
         assert_consistent(run.trace.path, of: "one in #{rate}")
@@ -88,7 +96,7 @@ class TestSums < Integration::Test
     def work(n) = n.times.sum { |i| i % 3 == 0 ? i.to_f : i } + (4611686018427387903 + n).hash % 2
     def serve(queue)
       while (n = queue.pop)
-        work(5 + n)
+        work(3 + n % 5)
         Array.new(20) { |i| "#{i}" * 8 }
         sleep 0.001 if n % 5 == 0
         GC.start(full_mark: n.even?) if n % 9 == 0
@@ -115,7 +123,8 @@ class TestSums < Integration::Test
       assert_equal 2, paths.size
       paths.each { |path| assert_consistent(path) }
       [paths, [merged(paths, run.dir)]].each { |files| assert_consistent(*files) } if env.empty?
-      PARTS.each { |from, to| assert_consistent(part(run.trace.path, from, to), of: "from #{from} to #{to} of #{env}") }
+      parts = env.empty? || Integration::LONG ? PARTS : PARTS.first(1)
+      parts.each { |from, to| assert_consistent(part(run.trace.path, from, to), of: "from #{from} to #{to} of #{env}") }
     end
   end
 

@@ -24,8 +24,10 @@ class Trace
     @events ||= tool("dump").each_line.map { |line| JSON.parse(line) }
   end
 
+  # Without reading the others, as long as nothing has asked for all: backtraces can be a hundred megabytes.
   def in_category(*categories)
-    events.select { |event| categories.include?(event["cat"]) }
+    return @events.select { |event| categories.include?(event["cat"]) } if @events
+    (@in_category ||= {})[categories] ||= dumped_of(categories) || events.select { |event| categories.include?(event["cat"]) }
   end
 
   def exits(reason = nil)
@@ -97,6 +99,17 @@ class Trace
       bad("vm-trace #{command}: status #{status.exitstatus || status}\n#{err.lines.first(10).join}")
     end
     out.force_encoding("UTF-8")
+  end
+
+  # nil if the dump is not as it should be, which reading all of it tells in full.
+  def dumped_of(categories)
+    wanted = ["^[^{]", *categories.map { |category| %("cat":"#{category}") }].flat_map { |pattern| ["-e", pattern] }
+    dump = [TOOL, "dump", @path, { err: %i[child out] }]
+    lines, statuses = Open3.pipeline_r(dump, [{ "LC_ALL" => "C" }, "grep", "-a", *wanted]) do |out, processes|
+      [out.read.force_encoding("UTF-8").lines, processes.map(&:value)]
+    end
+    return unless statuses[0].success? && lines.all? { |line| line.start_with?("{") }
+    lines.map { |line| JSON.parse(line) }
   end
 
   def trace_event(name)

@@ -131,9 +131,8 @@ module ReportSums
 
     def of_the_summaries
       # Only these lines: the backtraces of exits can be a hundred megabytes.
-      lines = IO.popen([@tool, "dump", *@paths], encoding: "UTF-8", err: File::NULL) do |io|
-        io.each_line.grep(/"cat":"trace","name":"summary"/)
-      end
+      dump, summary = [@tool, "dump", *@paths, { err: File::NULL }], %w[grep -a -F "cat":"trace","name":"summary"]
+      lines = Open3.pipeline_r(dump, [{ "LC_ALL" => "C" }, *summary]) { |out, _| out.set_encoding("UTF-8").readlines }
       summaries = lines.map { |line| JSON.parse(line)["args"] }
       return if summaries.empty? || summaries.size < rows("processes").size
       same "exits", @totals["exits"], summaries.sum { |s| s["exits"] }
