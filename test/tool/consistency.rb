@@ -19,6 +19,9 @@ module Consistency
     options.empty? ? bad + Outputs.new(tool, paths).disagreements : bad
   end
 
+  # The same with --method or --reason: what is left of the reader's sums.
+  def self.disagreements_of_picked(tool, path, **picks) = Picked.new(tool, path, **picks).disagreements
+
   # Where outputs differ on purpose. Each method gives what the reader says in the terms of an output, or the other way
   # round; all else is compared as it is.
   module Definitions
@@ -244,7 +247,7 @@ module Consistency
       end
       agree "calls", found, calls
       slices, = PageNumbers.calls(page, data)
-      agree "slices of", nested(slices.map { |track, name, from, ns| [track, name, from, from + ns] }), calls
+      agree "slices of", nested(slices.map { |track, name, from, ns| [track, name, from, from + ns] }), of_slices(calls)
     end
 
     # What calls add up to: [track, name, from, to].
@@ -253,6 +256,9 @@ module Consistency
         [[[name, :calls], count], [[name, :total], total], [[name, :own], own]]
       end
     end
+
+    # What slices tell of the sums.
+    def of_slices(sums) = sums
 
     # --- tables for databases ---------------------------------------------------------------------------------
 
@@ -309,7 +315,7 @@ module Consistency
         from, ns = row.values_at("start_ns", "dur_ns").map(&:to_i)
         [row.values_at("process", "tid"), row["name"], from, from + ns]
       end
-      agree "calls", nested(of_calls), calls
+      agree "calls", nested(of_calls), of_slices(calls)
       pauses = spans.select { |row| row["category"] == "gc" && row["name"].start_with?("GC ") }
       found = pauses.flat_map { |row| [[[row["name"], :pauses], 1], [[row["name"], :ns], row["dur_ns"].to_i]] }
       agree "collections", found,
@@ -444,7 +450,7 @@ module Consistency
 
     # A stack ends with what it is weighted for. What the trace has none of is none in one of the formats, in turn.
     def stacks
-      KINDS.each_with_index do |kind, i|
+      kinds.each_with_index do |kind, i|
         wanted, innermost = wanted_stacks(kind)
         (wanted.empty? ? [FORMATS[i % FORMATS.size]] : FORMATS).each do |format|
           found = send(@output = format, run_tool("export", "--format=#{format}", "--kind=#{kind}", *@paths))
@@ -453,6 +459,8 @@ module Consistency
         end
       end
     end
+
+    def kinds = KINDS
 
     # Each gives [[frames, outermost first], weight] of each stack.
     def speedscope(out)
@@ -500,6 +508,56 @@ module Consistency
       lines = found.group_by { |stack, _| shown(stack.last) }
       agree "#{kind} by leaf", found.map { |stack, weight| [stack.last, weight] },
             wanted.transform_values { |ns| ns / 1000.0 }, within: ->(leaf) { lines.fetch(leaf, []).size }
+    end
+  end
+
+  # With --method or --reason, which all outputs but metrics and query have.
+  class Picked < Outputs
+    def initialize(tool, path, method: nil, reason: nil)
+      super(tool, [path])
+      @reason = reason
+      @reader.pick(method, reason)
+      @options = [*(method && "--method=#{method}"), *(reason && "--reason=#{reason}")]
+    end
+
+    def disagreements
+      %i[report page tables sqlite diff stacks].each { |output| send(@output = output) }
+      @bad
+    end
+
+    private
+
+    # Only the slices of chosen methods are there, so calls inside of them count for their own times.
+    def of_slices(sums) = sums.reject { |(_, what), _| what == :own }
+    def nested(calls) = of_slices(super)
+
+    def kinds = @reason ? %w[exits fallbacks] : %w[exits fallbacks allocations calls]
+
+    def run_tool(command, *arguments)
+      super(command, *@options, *arguments)
+    end
+
+    # In a database, whose arguments are rows.
+    def sqlite
+      return unless system("sqlite3", "-version", out: File::NULL, err: File::NULL)
+      Dir.mktmpdir do |dir|
+        run_tool("export", "--sqlite=#{dir}/db", *@paths)
+        out, status = Open3.capture2("sqlite3", "-json", "#{dir}/db", <<~SQL)
+          SELECT category, name, COALESCE(w.int_value, 1) AS weight, f.string_value AS frame FROM slice s
+            LEFT JOIN args w ON w.arg_set_id = s.arg_set_id AND w.key = 'weight'
+            LEFT JOIN args f ON f.arg_set_id = s.arg_set_id AND f.key = '0'
+        SQL
+        assert status.success?
+        by_category = (out.empty? ? [] : JSON.parse(out)).group_by { |row| row["category"] }.tap { |all| all.default = [] }
+        exits = by_category.values_at("side_exit", "recompile_exit", "fallback").flatten
+        exits = exits.map { |row| [kind(row["category"]), row["name"], row["frame"].to_s, row["weight"]] }
+        agree "reason", exits.map { |kind, reason, _, weight| [[kind, reason], weight] }, weighed_by_reason
+        agree "frame", exits.map { |kind, _, frame, weight| [[kind, frame], weight] }, weighed_by_label
+        agree "allocations", sampled_objects(by_category["allocation"]), allocated
+        agree "calls", by_category["call"].map { |row| [[row["name"], :calls], 1] },
+              calls.select { |(_, what), _| what == :calls }
+        agree "others", by_category["gc"].map { |row| [row["name"], 1] }, {}
+      end
     end
   end
 end

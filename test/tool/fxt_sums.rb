@@ -23,12 +23,27 @@ class FxtSums
   def initialize(paths, joined: true)
     @weighed, @counted, @states, @ran_before, @blocked, @preempted, @gc, @allocated, @calls, @sampled =
       Array.new(10) { Hash.new(0) }
-    @depth = 0
+    @depth, @objects = 0, []
     @ends = Hash.new { |all, pid| all[pid] = [] }
     paths.slice_when { |a, b| !joined || a[PIECE].nil? || a[PIECE] != b[PIECE] }.each do |pieces|
       @known, @last = {}, {} # thread => the end of what earlier pieces have
       pieces.each { |path| file(File.binread(path)) }
       @last.each { |pid, ts| @ends[pid] << ts }
+    end
+  end
+
+  # Leaves what --method and --reason choose.
+  def pick(method, reason)
+    chosen = ->(label) { method.nil? || [label, label[/\A.*?(?= \()/]].compact.any? { |text| File.fnmatch(method, text) } }
+    reasons = ->(text) { reason.nil? || [text, text[/\A[^(]*/]].any? { |name| File.fnmatch(reason, name) } }
+    [@weighed, @counted].each { |sums| sums.select! { |(_, text, label), _| reasons[text] && chosen[label] } }
+    @calls.select! { |(name, _), _| reason.nil? && chosen[name] }
+    [@states, @ran_before, @blocked, @preempted, @gc, @sampled, @allocated].each(&:clear)
+    @objects.each do |name, bytes, frames|
+      own = frames.find { |label| !label.include?("(<internal:") } || frames[0]
+      next unless reason.nil? && chosen[own.to_s]
+      @allocated[[name, :bytes]] += bytes
+      @allocated[[name, :samples]] += 1
     end
   end
 
@@ -169,6 +184,7 @@ class FxtSums
         next if %w[freed alive].include?(event.name)
         @allocated[[event.name, :bytes]] += args["weight"]
         @allocated[[event.name, :samples]] += 1
+        @objects << [event.name, args["weight"], args.values_at(*"0".."9").compact]
       when "preempted" then @preempted[[event.name, args["0"] || event.name]] += 1
       when "trace"
         next unless event.name == "site"

@@ -155,7 +155,7 @@ class TestAllocations < Minitest::Test
     assert_equal [["Array", 5000], ["String", 2000]],
                  rows(json(two, "--thread=worker"), "allocations_by_class", "class", "bytes")
     assert_equal [["String", 3000]], rows(json(two, "--method=A#*"), "allocations_by_class", "class", "bytes")
-    assert_match(/^  only +method A#\*: exits, fallbacks and allocations$/, text(two, "--method=A#*"))
+    assert_match(/^  only +method A#\*: exits, fallbacks, calls and allocations$/, text(two, "--method=A#*"))
     refute_match(/Allocations/, text(two, "--reason=x"))
   end
 

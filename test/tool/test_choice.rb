@@ -1,9 +1,13 @@
-# --since, --until and --thread of `html`, `export` and `diff`: the part is that of `report` with the same options, and says so.
+# --since, --until, --thread, --reason and --method of `html`, `export` and `diff`: the part is that of `report` with the same
+# options, and says so. test_consistency.rb compares all numbers of the latter two.
+require "csv"
+require "zlib"
 require_relative "page_helper"
+require_relative "pprof_reader"
 require_relative "samples_trace"
 
 class TestChoice < Minitest::Test
-  include PageHelper
+  include PageHelper, PprofReader
 
   GVL, CALLS, EXITS, KERNEL = %w[gvl calls exits kernel].map { |name| File.join(TRACES, "#{name}.fxt") }
 
@@ -170,7 +174,7 @@ class TestChoice < Minitest::Test
     assert_equal ["", 0], [result.err, result.status]
     assert_match(/^  compared +only from 0\.02 s to 0\.09 s$/, result.out)
     assert_includes File.read("#{Dir.tmpdir}/choice.xml"), 'errors="0"'
-    { %w[--since=10] => "nothing is after --since=10.000000: the trace lasts 0.100000 s",
+    { %w[--since=10] => "#{GVL}: nothing is after --since=10.000000: the trace lasts 0.100000 s",
       %w[-s2 -u1] => "--since is not before --until",
       %w[--thread=nobody] => "no thread matches --thread=nobody" }.each do |options, message|
       refused = tool("diff", *options, GVL, GVL)
@@ -218,8 +222,8 @@ class TestChoice < Minitest::Test
     with_file(trace) do |path|
       %w[worker w*r 50].each do |thread|
         data = page_of(path, "--thread=#{thread}")
-        assert_equal [1, ["only from the start to the end, thread #{thread}"]], data.values_at("exits", "partial")
-        assert_equal "# partial: only from the start to the end, thread #{thread}.\nB#b (b.rb:1);NoProfileSend 1\n",
+        assert_equal [1, ["only thread #{thread}"]], data.values_at("exits", "partial")
+        assert_equal "# partial: only thread #{thread}.\nB#b (b.rb:1);NoProfileSend 1\n",
                      tool("export", "--format=folded", "-t", thread, path).out
       end
       assert_equal 3, page_of(path, "-t", "main")["exits"]
@@ -231,26 +235,134 @@ class TestChoice < Minitest::Test
     assert_equal true, page_of(GVL, *options)["cut"]
     assert_match(/\A# partial: only from 0 s to 1 s\.$/, tool("export", "--format=folded", "--kind=blocked", *options, GVL).out)
     assert_equal "only from 0 s to 1 s", JSON.parse(tool("export", "--format=firefox", *options, GVL).out)["meta"]["partial"]
-    %W[--format=sqlite --tables=#{Dir.tmpdir}/none].each do |format|
-      result = tool("export", format, *options, GVL)
-      assert_equal 2, result.status
-      assert_match(/--since, --until and --thread are not for .*vm-trace cut/, result.err)
-    end
     %w[html export].each { |command| assert_match(/--since is not before --until/, tool(command, "-s", "2", "-u", "1", GVL).err) }
+  end
+
+  # What the table `partial` of a database says, and its slices.
+  def slices_of(path, *options)
+    skip "sqlite3 is not installed" unless system("sqlite3", "-version", out: File::NULL, err: File::NULL)
+    Dir.mktmpdir do |dir|
+      assert_equal "", tool("export", "--sqlite=#{dir}/db", *options, path).err
+      rows = Open3.capture2("sqlite3", "-json", "#{dir}/db", "SELECT category, name, ts, dur FROM slice").first
+      partial = Open3.capture2("sqlite3", "#{dir}/db", "SELECT text FROM partial").first
+      return [partial.chomp, JSON.parse(rows.empty? ? "[]" : rows)]
+    end
+  end
+
+  def tables_of(path, *options)
+    Dir.mktmpdir do |dir|
+      result = tool("export", "--tables=#{dir}", *options, path)
+      assert_equal 0, result.status, result.err
+      return %w[processes threads sites events spans states].to_h do |table|
+        files = Dir["#{dir}/#{table}/*/*/*.gz"]
+        [table, files.flat_map { |file| CSV.parse(Zlib.gunzip(File.binread(file)), headers: true).map(&:to_h) }]
+      end
+    end
+  end
+
+  # The states and exits of a window, or of a thread in it, in tables for databases.
+  def test_tables_are_those_of_the_report
+    [GVL, EXITS].each do |path|
+      ranges(path).each do |range|
+        name = report(path, *range)["thread_states"]&.max_by { |row| row["running_ns"] }&.fetch("thread")
+        [range, (name && [*range, "--thread=#{name}"])].compact.each do |options|
+          rows, tables = report(path, *options), tables_of(path, *options)
+          columns = %w[waiting_ns blocked_ns gc_ns running_ns]
+          sums = columns.map { |column| rows["thread_states"].to_a.sum { |row| row[column] } }
+          assert_equal sums, columns.map { |column| tables["threads"].sum { |row| row[column].to_i } }, options
+          assert_equal sums.sum, tables["states"].sum { |row| row["dur_ns"].to_i }, options
+          exits = rows["processes"].sum { |row| row["exits"] + row["fallbacks"] }
+          assert_equal exits, tables["sites"].sum { |row| row["count"].to_i }, options
+          recorded = tables["events"].select { |row| %w[side_exit recompile_exit fallback].include?(row["category"]) }
+          assert_equal exits, recorded.size, options
+          assert_match(/\Aonly from /, tables["processes"][0]["partial"])
+        end
+      end
+    end
+  end
+
+  def test_a_database_has_only_that_part
+    span_ns = report(CALLS)["time_span"][0].then { |row| row["last_ns"] - row["first_ns"] }
+    options = ["--since=#{span_ns * 3 / 10}ns", "--until=#{span_ns / 2}ns", "--thread=main"]
+    partial, rows = slices_of(CALLS, *options)
+    expected = report(CALLS, "--calls", *options)["calls"]
+    assert_match(/\Aonly from \S+ s to \S+ s, thread main\z/, partial)
+    found = rows.select { |row| row["category"] == "call" }.group_by { |row| row["name"] }
+    expected.reject! { |row| row["calls"].nil? || row["total_ns"] == 0 }
+    assert_equal expected.to_h { |row| [row["method"], row["calls"]] }, found.transform_values(&:size)
+  end
+
+  def test_a_database_has_the_samples_of_that_part
+    trace = SamplesTrace.new { |t| 8.times { |i| t.sample(:main, 1 + 10 * i, 5, "gc", "Foo#bar (/app/foo.rb:3)") } }
+    with_file(trace.build) do |path|
+      { %w[--since=15ms --until=45ms] => "3", %w[--method=Foo*] => nil }.each do |options, count|
+        Dir.mktmpdir do |dir|
+          result = tool("export", "--sqlite=#{dir}/db", *options, path)
+          next assert_equal 2, result.status unless count
+          out, = Open3.capture2("sqlite3", "#{dir}/db", "SELECT count(*) FROM stack_sample WHERE source = 'ruby.samples'")
+          assert_equal count, out.chomp
+        end
+      end
+    end
+  end
+
+  # A merged profile of each minute: all of them together are the report's sums.
+  def test_profiles_of_minutes_are_those_of_the_report
+    [[EXITS, "--method=Foo#bar"], [EXITS, "--since=2us"], [CALLS, "--method=Store#find"], [CALLS, "--until=500ms"],
+     [GVL, "--since=20ms", "--until=60ms", "--thread=main"]].each do |path, *options|
+      Dir.mktmpdir do |dir|
+        assert_equal 0, tool("export", "--format=pprof", "--by=minute", "-o", dir, *options, path).status
+        values = Dir["#{dir}/*/*/*.pb.gz"].map { |file| read_pprof(File.binread(file))[1].map(&:last) }.flatten(1)
+        sums = values.transpose.map(&:sum)
+        rows = report(path, *options)
+        assert_equal [rows["processes"].sum { |row| row["exits"] },
+                      rows["calls"].to_a.reject { |row| row["calls"].nil? }.sum { |row| row["own_ns"] },
+                      rows["blocked"].to_a.sum { |row| row["total_ns"] }],
+                     [sums[0], sums[4], sums[3]].map(&:to_i), [path, options]
+      end
+    end
   end
 
   # A part of which nothing is there is a mistake; nothing is written then.
   def test_what_chooses_nothing_is_refused
     { "--thread=nosuch" => "no thread matches --thread=nosuch",
+      "--method=Sleep#repp" => "no event is in a method Sleep#repp", "--reason=Gard" => "no event has the reason Gard",
       "--since=900" => "nothing is after --since=900.000000: the trace lasts" }.each do |option, text|
-      formats = %w[folded speedscope pprof chrome firefox].map { |format| "--format=#{format}" } +
-                %w[blocked calls samples].map { |kind| "--kind=#{kind}" }
+      formats = %w[folded speedscope pprof chrome firefox sqlite].map { |format| "--format=#{format}" } +
+                (option =~ /method|reason/ ? [] : %w[blocked calls samples].map { |kind| "--kind=#{kind}" })
       [%w[html], *formats.map { |format| ["export", "--format=folded", format] }].each do |command, *args|
         Dir.mktmpdir do |dir|
           result = tool(command, *args, option, GVL, "-o", "#{dir}/out")
           assert_equal [2, []], [result.status, Dir.children(dir)], [command, args, option]
           assert_includes result.err, "vm-trace: #{command}: #{text}"
         end
+      end
+    end
+  end
+
+  def test_kinds_without_reasons_or_methods_are_refused
+    { %w[--method=A --kind=samples] => "--method chooses exits, fallbacks, calls and allocations, not samples",
+      %w[--method=A --kind=blocked] => "--method chooses exits, fallbacks, calls and allocations, not blocked",
+      %w[--reason=A --kind=calls] => "--reason chooses exits and fallbacks, not calls" }.each do |options, text|
+      %w[folded firefox].each do |format|
+        result = tool("export", "--format=#{format}", *options, GVL)
+        assert_equal [2, "", "vm-trace: export: #{text}\n"], [result.status, result.out, result.err]
+      end
+    end
+  end
+
+  # A method whose exits are all gone is what a comparison is for; a thread that only one side has is compared with nothing.
+  def test_a_diff_of_what_one_side_has
+    without = FxtBuilder.simple { |b| b.event(:instant, "side_exit", "Guard", ts: 10, args: { "0" => "B#b (b.rb:1)" }) }
+    with_file(without) do |b|
+      [[EXITS, b], [b, EXITS]].each do |sides|
+        total = JSON.parse(tool("diff", "--format=json", "--method=Foo#bar", *sides).out)["total"]["rows"][0]
+        assert_equal [2, 0], total.values_at("a", "b").sort.reverse
+      end
+      [[GVL, b], [b, GVL]].each do |sides|
+        result = tool("diff", "--thread=index", *sides)
+        assert_equal [2, ""], [result.status, result.out]
+        assert_match(/\Avm-trace: diff: #{b}: no thread matches --thread=index; /, result.err)
       end
     end
   end

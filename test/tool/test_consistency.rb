@@ -109,6 +109,22 @@ class TestConsistency < Minitest::Test
     traces.each { |path| assert_consistent(path) }
   end
 
+  # Globs of methods and reasons that some of the traces have; where nothing matches, all refuse them.
+  def assert_picked(path, **picks)
+    assert_equal "", Consistency.disagreements_of_picked(TOOL, path, **picks).join("\n"), [path, picks]
+  end
+
+  def test_what_a_method_or_a_reason_chooses
+    files = [path("all.fxt", process), *traces]
+    chosen = files.flat_map do |path|
+      labels = ["Shop#page", "*[ae]#*", "*(/app/*"].map { |method| { method: method } }
+      all = [*labels, { reason: "Guard*" }, { reason: "*", method: "*o*" }]
+      all.select { |picks| tool("report", *picks.map { |name, glob| "--#{name}=#{glob}" }, path).err.empty? }
+         .each { |picks| assert_picked(path, **picks) }
+    end
+    assert_equal 5, chosen.uniq.size, "each chooses something of a trace"
+  end
+
   # Those that a recorder could write: no two nested calls begin together, and switches are of the kind that it writes.
   def test_conformance_cases
     files = Dir[File.join(Conformance::OURS, "streams/*.fxt")].reject { |path| path =~ /same_start|of_outgoing/ }

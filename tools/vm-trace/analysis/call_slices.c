@@ -149,6 +149,17 @@ call_slices_finish(struct call_slices *calls)
     count_by_track(calls);
 }
 
+void
+call_slices_pick(struct call_slices *calls, void *context, bool (*picked)(void *context, uint32_t name))
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < calls->count; i++) {
+        if (picked(context, calls->slices[i].name)) calls->slices[kept++] = calls->slices[i];
+    }
+    calls->count = kept;
+    count_by_track(calls);
+}
+
 /* --- the longest --------------------------------------------------------------------------------- */
 
 static uint64_t

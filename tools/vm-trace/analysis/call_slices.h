@@ -64,6 +64,8 @@ bool call_slices_event(struct call_slices *calls, struct pool *pool, uint32_t fi
                        const struct fxt_event *event);
 /* Sorts the calls, drops what does not nest, and sums up the others. */
 void call_slices_finish(struct call_slices *calls);
+/* After call_slices_finish: keeps the slices of some methods. The sums stay as they are. */
+void call_slices_pick(struct call_slices *calls, void *context, bool (*picked)(void *context, uint32_t name));
 /* After call_slices_finish: keeps the `limit` longest slices. The sums stay as they are. A call is at
  * least as long as those inside, so all that contain a kept one are kept, too. */
 void call_slices_keep_longest(struct call_slices *calls, uint32_t limit);

@@ -159,7 +159,9 @@ on_outermost(void *context, uint32_t track, const struct call *call)
         struct call_node *node = &stacks->nodes[next.from];
         uint32_t to = profile_child(profile, next.into, node->name, false);
         uint64_t own_ns = node->own_ns > 0 ? (uint64_t)node->own_ns : 0;
-        profile_add_many(profile, profile_end_of(profile, to), node->calls, own_ns);
+        uint32_t end = profile_end_of(profile, to);
+        if (profile->picks == NULL || profile->picks(profile->picks_context, STRING_NONE, profile->nodes[end].text))
+            profile_add_many(profile, end, node->calls, own_ns);
         for (uint32_t child = node->child; child != 0; child = stacks->nodes[child].next)
             merge_later(stacks, to, child);
         free_node(stacks, next.from);

@@ -150,6 +150,7 @@ add_calls(struct diff *diff, struct diff_streams *streams, struct totals *totals
     struct row_table rows = calls_group(&diff->report->calls, true);
     for (uint32_t i = 0; i < rows.count; i++) {
         const struct call_row *row = row_table_at(&rows, i);
+        if (!glob_matches(&diff->report->method_glob, diff->report->pool, row->name)) continue;
         const uint32_t names[4] = {diff_method(diff, row->name)};
         double ns = (double)call_own_ns(row->totals.own_ns);
         add(diff, streams, totals, DIFF_CALLS, names, row->file, ns, (double)row->totals.calls, 0);

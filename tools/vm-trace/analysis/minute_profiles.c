@@ -8,7 +8,7 @@
 
 #include "analysis/call_stacks.h"
 #include "analysis/minute_profiles.h"
-#include "analysis/report_data.h"
+#include "analysis/report_chosen.h"
 #include "base/message.h"
 
 enum { ROWS_MAX = 1024 * 1024 };
@@ -27,6 +27,7 @@ struct minute_trace {
     int64_t boot_ns;                    /* Unix time at 0 of its clock */
     int64_t first, last;                /* minutes */
     struct reader *reader;
+    struct trace_filter filter;         /* of the third reading */
     struct profile blocked;             /* stacks of all minutes, of the second reading */
     struct call_stacks names;           /* what those of all minutes share */
     struct window **windows;            /* by minute, from `first` on; NULL: nothing happened in it so far */
@@ -35,11 +36,11 @@ struct minute_trace {
 };
 
 struct minute_profiles *
-minute_profiles_new(size_t memory_bytes, uint64_t max_faults)
+minute_profiles_new(const struct trace_choice *choice, size_t memory_bytes, uint64_t max_faults)
 {
     struct minute_profiles *profiles = xcalloc(1, sizeof *profiles);
     *profiles = (struct minute_profiles){
-        .reader = reader_new(memory_bytes), .memory_bytes = memory_bytes, .max_faults = max_faults};
+        .reader = reader_new(memory_bytes), .choice = choice, .memory_bytes = memory_bytes, .max_faults = max_faults};
     row_table_init(&profiles->rows, sizeof(struct minute_profile), MINUTE_KEYS, ROWS_MAX);
     return profiles;
 }
@@ -120,6 +121,7 @@ window_of(struct minute_trace *trace, int64_t minute)
     *window = xcalloc(1, sizeof **window);
     for (unsigned i = 0; i < MINUTE_VALUES; i++) profile_init(&(*window)->profiles[i], trace->reader, kinds[i], true);
     struct call_stacks *calls = &(*window)->calls;
+    trace_filter_profile(&trace->filter, &(*window)->profiles[MINUTE_OWN_TIME]);
     call_stacks_init(calls, &(*window)->profiles[MINUTE_OWN_TIME], &trace->names);
     calls->nesting.from_ns = bounds_of(trace, minute).from_ns;
     calls->nesting.to_ns = bounds_of(trace, minute).to_ns;
@@ -227,23 +229,37 @@ merge_minute(struct minute_trace *trace, int64_t minute, struct window *window)
     }
 }
 
+static struct report *
+new_report(const struct minute_profiles *profiles)
+{
+    struct trace_choice without_time = *profiles->choice;
+    without_time.since_ns = INT64_MIN, without_time.until_ns = INT64_MAX;
+    struct report *report = report_new(profiles->memory_bytes, &without_time);
+    report_choose(report, profiles->choice);
+    return report;
+}
+
 static void
 read_windows(struct minute_trace *trace)
 {
-    const struct report_filter all = {.since_ns = INT64_MIN, .until_ns = INT64_MAX};
-    const struct fxt_visitor visitor = {.context = trace, .event = on_event};
-    struct report *report = report_new(trace->profiles->memory_bytes, &all);
+    const struct fxt_visitor all = {.context = trace, .event = on_event};
+    struct report *report = new_report(trace->profiles);
     size_t minutes = (size_t)(trace->last - trace->first) + 1;
     trace->reader = report->reader;
     trace->windows = xcalloc(minutes, sizeof *trace->windows);
     read_blocked(trace, report);
     call_stacks_init(&trace->names, &trace->blocked, NULL);
+    trace_filter_init(&trace->filter, trace->profiles->choice, report->reader);
+    trace->filter.sums = true;
+    const struct fxt_visitor visitor = trace_filter_visitor(&trace->filter, &all);
     reader_read_again(report->reader, trace->file, &visitor);
+    trace_filter_file_end(&trace->filter);
     for (size_t i = 0; i < minutes; i++) {
         if (trace->windows[i] == NULL) continue;
         merge_minute(trace, trace->first + (int64_t)i, trace->windows[i]);
         window_free(trace->windows[i]);
     }
+    trace_filter_free(&trace->filter);
     free(trace->windows);
     free(trace->path);
     call_stacks_free(&trace->names);
@@ -294,16 +310,16 @@ read_minutes(struct minute_trace *trace, const struct report *report, const stru
 enum status
 minute_profiles_read(struct minute_profiles *profiles, char *file)
 {
-    const struct report_filter all = {.since_ns = INT64_MIN, .until_ns = INT64_MAX};
     struct minute_trace trace = {.profiles = profiles, .file = file};
     struct stat stat_of;
     if (stat(file, &stat_of) != 0) {
         file_message(file, strerror(errno));
         return STATUS_CANNOT_READ;
     }
-    struct report *report = report_new(profiles->memory_bytes, &all);
+    struct report *report = new_report(profiles);
     enum status status = report_read_all(report, profiles->max_faults, 1, &file);
     fxt_parts_copy(&profiles->parts, reader_parts(report->reader));
+    status = worse(status, report_check_chosen("export", file, report));
     if (status < STATUS_USAGE) status = worse(status, read_minutes(&trace, report, &stat_of));
     report_free(report);
     return status;

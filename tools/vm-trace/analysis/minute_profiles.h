@@ -8,6 +8,7 @@
  * A trace is read three times: for its first and last minute; for what threads blocked in, which is known only with
  * their states; and for all else. Memory has the stacks of all its minutes at a time.
  */
+#include "analysis/choice.h"
 #include "analysis/profile.h"
 #include "base/row_table.h"
 #include "base/status.h"
@@ -25,11 +26,13 @@ struct minute_profiles {
     struct reader *reader;  /* only its pool and its budget are used */
     struct row_table rows;  /* of struct minute_profile */
     struct fxt_parts parts; /* of all traces */
+    const struct trace_choice *choice;
     size_t memory_bytes;
     uint64_t max_faults;
 };
 
-struct minute_profiles *minute_profiles_new(size_t memory_bytes, uint64_t max_faults);
+/* `choice`: of each trace, from its own first event on; it must live as long. */
+struct minute_profiles *minute_profiles_new(const struct trace_choice *choice, size_t memory_bytes, uint64_t max_faults);
 void minute_profiles_free(struct minute_profiles *profiles);
 /* Reads a trace, prints its faults, and adds what happened in each of its minutes. Without an event
  * trace/host, service and version are `unknown`, and the trace ends at the time of its file. */

@@ -109,7 +109,7 @@ add_trace_event(struct page_data *data, const struct fxt_event *event)
       case STRING_SUMMARY:
         data->summarized = true;
         data->lost += event_uint(event, STRING_LOST, 0);
-        data->exact_exits += event_uint(event, STRING_EXITS, 0);
+        data->exact_exits += event_uint(event, STRING_EXITS, 0); /* of all exits */
         break;
     }
 }
@@ -250,11 +250,12 @@ page_data_init(struct page_data *data, size_t memory_bytes, const struct trace_c
     *data = (struct page_data){.reader = reader_new(memory_bytes), .first_ns = INT64_MAX, .last_ns = INT64_MIN};
     data->pool = reader_pool(data->reader);
     trace_filter_init(&data->filter, choice, data->reader);
-    data->cut = trace_choice_any(choice);
+    data->cut = data->filter.cuts;
     profile_init(&data->profile, data->reader, PROFILE_EXITS, true);
     profile_init(&data->sampled, data->reader, PROFILE_SAMPLES, true);
     time_samples_init(&data->samples, data->reader, &data->sampled);
     trace_filter_samples(&data->filter, &data->samples);
+    data->filter.sums = true;
     page_threads_init(&data->over_time, data->pool, data, on_pair, on_piece);
     page_execution_init(&data->execution);
     kernel_sums_init(&data->kernel);
@@ -395,6 +396,7 @@ take_lost_of_sites(struct page_data *data)
         const struct page_site *site = row_table_at(&data->execution.sites, i);
         const struct row_of_site *match = row_table_find(&matches, &site->category);
         const uint32_t key[PAGE_ROW_KEYS] = {site->category, site->reason, site->location, site->insn, 0};
+        if (match == NULL && !trace_filter_picks(&data->filter, site->reason, site->location)) continue;
         struct page_row *row = match != NULL ? row_table_at(&data->gathered, match->row)
                                              : row_table_get(&data->gathered, key);
         if (row == NULL) row = row_table_at(&data->gathered, OVERFLOW_ROW);
@@ -402,6 +404,13 @@ take_lost_of_sites(struct page_data *data)
         add_lost(row, site->lost_ns, site->lost_max_ns);
     }
     row_table_free(&matches);
+}
+
+static bool
+call_picked(void *context, uint32_t name)
+{
+    struct page_data *data = context;
+    return trace_filter_picks(&data->filter, STRING_NONE, name);
 }
 
 /* Sums up the rows that are not shown, by reason; with too many reasons, the rest in one row. */
@@ -442,7 +451,9 @@ page_data_finish(struct page_data *data)
     page_execution_finish(&data->execution);
     version_history_sort(&data->history);
     page_threads_finish(&data->over_time);
+    if (data->filter.picks) data->exact_exits = data->exits;
     call_slices_finish(&data->calls);
+    if (data->filter.picks) call_slices_pick(&data->calls, data, call_picked);
     call_slices_keep_longest(&data->calls, data->calls_shown_max);
     row_table_free(&sums);
     free(order);

@@ -220,6 +220,7 @@ static void
 add_lost_place(void *context, uint32_t location, uint32_t reason, uint64_t ns)
 {
     struct profile *profile = context;
+    if (profile->picks != NULL && !profile->picks(profile->picks_context, reason, location)) return;
     uint32_t none = pool_intern(reader_pool(profile->reader), PROFILE_NO_STACK, sizeof PROFILE_NO_STACK - 1);
     uint32_t node = profile_end_of(profile, profile_child(profile, profile_child(profile, 0, none, true), location, false));
     if (profile->with_reasons) node = profile_child(profile, node, reason, true);

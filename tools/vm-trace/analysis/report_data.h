@@ -42,15 +42,6 @@ enum {
     REPORT_SETTINGS_MAX = 64,     /* per process */
 };
 
-/* What counts. A zeroed filter with since_ns INT64_MIN and until_ns INT64_MAX passes everything. */
-struct report_filter {
-    int64_t since_ns, until_ns; /* from the first event of the first file */
-    const char *reason;         /* globs, or NULL */
-    const char *method;
-    const char *thread; /* a glob of the name, or a tid */
-    bool app_only; /* the innermost frame of the application counts, not the innermost one */
-};
-
 struct report_file {
     const char *name;
     struct fxt_counts counts; /* without faults and padding records */
@@ -172,7 +163,7 @@ enum report_stream { REPORT_CALLS, REPORT_SYSCALLS, REPORT_CPUS, REPORT_SAMPLES,
 struct report {
     struct reader *reader;
     struct pool *pool;
-    struct report_filter filter;
+    struct trace_choice filter;
     struct glob reason_glob, method_glob;
     struct frame_owners owners;
     struct trace_filter choice; /* see report_choose */
@@ -231,10 +222,10 @@ struct report {
     uint64_t uncounted; /* durations without a row, because there are too many names */
 };
 
-struct report *report_new(size_t memory_bytes, const struct report_filter *filter);
+struct report *report_new(size_t memory_bytes, const struct trace_choice *filter);
 void report_free(struct report *report);
-/* Before reading: each file, or what report_read reads as one, counts only as far as it is chosen, as if `vm-trace cut`
- * had made it. Times are from its own first event on. */
+/* Before reading: each file, or what report_read reads as one, counts only as far as its time and thread are chosen, as if
+ * `vm-trace cut` had made it. Times are from its own first event on. Reasons and methods are chosen by report_new. */
 void report_choose(struct report *report, const struct trace_choice *choice);
 /* Reads files and prints their faults; what it could read counts. Pieces of one recording, one after the other, are of
  * the same process. Returns the worst status. Names must live as long as the report. */

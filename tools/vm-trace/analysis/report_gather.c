@@ -827,7 +827,9 @@ on_event(void *context, const struct fxt_event *event)
       case STRING_SIDE_EXIT:
       case STRING_RECOMPILE_EXIT:
       case STRING_FALLBACK: add_exit(report, event, native, thread); break;
-      case STRING_PREEMPTED: add_preempted(report, event, native); break;
+      case STRING_PREEMPTED:
+        if (!report->exits_only) add_preempted(report, event, native);
+        break;
       case STRING_ALLOCATION:
         if (is_fate(event)) break;
         add_allocation(report, event, process);
@@ -901,7 +903,7 @@ free_samples(struct report_samples *samples)
 /* --- all ----------------------------------------------------------------------------------------------- */
 
 struct report *
-report_new(size_t memory_bytes, const struct report_filter *filter)
+report_new(size_t memory_bytes, const struct trace_choice *filter)
 {
     struct report *report = xcalloc(1, sizeof *report);
     report->reader = reader_new(memory_bytes);
@@ -952,7 +954,8 @@ report_choose(struct report *report, const struct trace_choice *choice)
 {
     trace_filter_init(&report->choice, choice, report->reader);
     trace_filter_samples(&report->choice, &report->samples.all);
-    report->chooses = trace_choice_any(choice);
+    report->chooses = report->choice.cuts;
+    report->choice.picks = false;
 }
 
 void

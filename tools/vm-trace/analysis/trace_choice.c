@@ -7,8 +7,9 @@
 #include "analysis/cpu_tracks.h"
 #include "analysis/event_args.h"
 #include "analysis/origin.h"
+#include "analysis/own_frame.h"
+#include "analysis/reason.h"
 #include "analysis/trace_choice.h"
-#include "base/message.h"
 #include "base/xalloc.h"
 #include "fxt/event_keys.h"
 #include "fxt/known_strings.h"
@@ -28,23 +29,6 @@ struct cut_process {
     uint32_t provider, recording, pid, tid;
     int64_t last_ns;
 };
-
-bool
-trace_choice_any(const struct trace_choice *choice)
-{
-    return choice->since_ns != INT64_MIN || choice->until_ns != INT64_MAX || choice->thread != NULL;
-}
-
-char *
-trace_choice_text(const struct trace_choice *choice)
-{
-    if (!trace_choice_any(choice)) return NULL;
-    char since[40] = "the start", until[40] = "the end";
-    if (choice->since_ns != INT64_MIN) snprintf(since, sizeof since, "%.9g s", (double)choice->since_ns / 1e9);
-    if (choice->until_ns != INT64_MAX) snprintf(until, sizeof until, "%.9g s", (double)choice->until_ns / 1e9);
-    return xformat("only from %s to %s%s%s", since, until, choice->thread != NULL ? ", thread " : "",
-                   choice->thread != NULL ? choice->thread : "");
-}
 
 /* --- times and threads ------------------------------------------------------------------------------- */
 
@@ -79,6 +63,7 @@ clamped(const struct trace_filter *filter, int64_t ts_ns)
     return ts_ns < filter->from_ns ? filter->from_ns : ts_ns > filter->to_ns ? filter->to_ns : ts_ns;
 }
 
+enum { NAMES_MAX = 64 * 1024 };
 enum { ANY_PROCESS = UINT32_MAX }; /* of wake-ups, which name none */
 
 /* Threads of two recordings in a merged file may have the same ids. */
@@ -111,9 +96,61 @@ event_of_thread(struct trace_filter *filter, const struct fxt_event *event)
 {
     if (thread_wanted(filter, event->recording, event->pid, event->tid)) return true;
     const struct fxt_arg *runs = fxt_event_arg(event, STRING_THREAD);
-    bool wanted = runs != NULL && runs->type == FXT_ARG_STRING && name_fits(filter, runs->string);
+    bool named = runs != NULL && runs->type == FXT_ARG_STRING, wanted = named && name_fits(filter, runs->string);
+    uint32_t name = named ? pool_id(reader_pool(filter->reader), runs->string) : STRING_NONE;
+    if (name != STRING_NONE) row_table_get(&filter->names, &name);
     filter->found |= wanted;
     return wanted;
+}
+
+/* --- reasons and methods ------------------------------------------------------------------------------- */
+
+bool
+trace_filter_picks(struct trace_filter *filter, uint32_t reason, uint32_t label)
+{
+    const struct pool *pool = reader_pool(filter->reader);
+    bool method = glob_matches(&filter->method, pool, label); /* both are asked: choice_check says what nothing matches */
+    return glob_matches(&filter->reason, pool, reason) && method;
+}
+
+/* Likewise for a sum of the whole trace. */
+static bool
+sum_picked(struct trace_filter *filter, const struct fxt_event *event)
+{
+    struct pool *pool = reader_pool(filter->reader);
+    switch (event->name.id) {
+      case STRING_SITE:
+        return filter->sums || trace_filter_picks(filter, event_reason(pool, event), event_text(pool, event, STRING_LOCATION));
+      case STRING_INTERPRETED:
+        return filter->choice.reason == NULL &&
+               trace_filter_picks(filter, STRING_NONE, event_text(pool, event, STRING_ISEQ));
+      default: return false; /* of a thread */
+    }
+}
+
+/* Likewise for any event of a thread: what has neither a reason nor a method is left out. */
+static bool
+event_picked(struct trace_filter *filter, const struct fxt_event *event)
+{
+    struct pool *pool = reader_pool(filter->reader);
+    bool app_only = filter->choice.app_only, with_reason = filter->choice.reason != NULL;
+    if (!filter->picks) return true;
+    switch (event->category.id) {
+      case STRING_SIDE_EXIT:
+      case STRING_RECOMPILE_EXIT:
+      case STRING_FALLBACK:
+        return event->type == FXT_EVENT_INSTANT &&
+               trace_filter_picks(filter, event_reason(pool, event),
+                                  app_only ? event_app_frame(&filter->owners, event)
+                                           : event_text(pool, event, STRING_FRAME_0));
+      case STRING_ALLOCATION:
+        return !with_reason &&
+               trace_filter_picks(filter, STRING_NONE,
+                                  app_only ? event_app_frame(&filter->owners, event) : event_own_frame(pool, event));
+      case STRING_CALL:
+        return !with_reason && (trace_filter_picks(filter, STRING_NONE, pool_id(pool, event->name)) || filter->sums);
+      default: return false;
+    }
 }
 
 /* --- durations --------------------------------------------------------------------------------------- */
@@ -219,7 +256,7 @@ pass_cut(const struct trace_filter *filter, const struct cut_process *process)
 
 /* Events about the trace. */
 static void
-filter_trace(const struct trace_filter *filter, const struct fxt_event *event)
+filter_trace(struct trace_filter *filter, const struct fxt_event *event)
 {
     switch (event->name.id) {
       case STRING_SETTINGS:
@@ -231,10 +268,13 @@ filter_trace(const struct trace_filter *filter, const struct fxt_event *event)
       case STRING_SITE:
       case STRING_STATES:
       case STRING_INTERPRETED:
+        if (filter->picks && !sum_picked(filter, event)) return;
+        /* fall through */
       case STRING_CALLS:
       case STRING_COUNTS:
       case STRING_SUMMARY:
-        return; /* of the whole trace */
+        if (!filter->cuts) pass_at(filter, event, event->ts_ns, 0); /* of the whole trace */
+        return;
       default:
         if (inside(filter, event->ts_ns)) pass_at(filter, event, event->ts_ns, 0);
     }
@@ -251,7 +291,7 @@ on_event(void *context, const struct fxt_event *event)
         filter_trace(filter, event);
         return;
     }
-    if (!event_of_thread(filter, event)) return;
+    if (!event_of_thread(filter, event) || !event_picked(filter, event)) return;
     switch (event->type) {
       case FXT_EVENT_DURATION_BEGIN: filter_begin(filter, durations_of(filter, event), event); return;
       case FXT_EVENT_DURATION_END: filter_end(filter, durations_of(filter, event), event); return;
@@ -270,6 +310,7 @@ on_sched(void *context, const struct fxt_sched *sched)
 {
     struct trace_filter *filter = context;
     note_time(filter, sched->ts_ns);
+    if (filter->picks) return;
     struct fxt_sched moved = *sched;
     moved.ts_ns = clamped(filter, sched->ts_ns);
     if (sched->type == FXT_SCHED_LEGACY_SWITCH) {
@@ -288,7 +329,9 @@ on_object(void *context, const struct fxt_object *object)
     if (object->type == FXT_OBJECT_THREAD && filter->choice.thread != NULL) {
         struct fxt_string name = cpu_track_p(object->tid) ? cpu_track_thread_name(object->name) : object->name;
         bool fits = name_fits(filter, name);
+        uint32_t id = pool_id(reader_pool(filter->reader), name);
         filter->found |= fits;
+        if (native_tid_p(object->tid) && id != STRING_NONE) row_table_get(&filter->names, &id);
         map_set(&filter->wanted_threads, key_of(object->recording, object->pid, object->tid), fits);
         map_set(&filter->wanted_threads, key_of(object->recording, ANY_PROCESS, object->tid), fits);
     }
@@ -309,35 +352,69 @@ on_chunk(void *context, uint32_t provider, struct fxt_string name, uint64_t offs
     if (filter->inner.chunk) filter->inner.chunk(filter->inner.context, provider, name, offset);
 }
 
+bool
+trace_filter_sample(struct trace_filter *filter, const struct time_sample *sample)
+{
+    if (!filter->cuts && !filter->picks) return true;
+    note_time(filter, sample->ts_ns);
+    return !filter->picks && inside(filter, sample->ts_ns) &&
+           thread_wanted(filter, sample->recording, sample->pid, sample->tid);
+}
+
 static bool
 passes(void *context, const struct time_sample *sample)
 {
-    struct trace_filter *filter = context;
-    note_time(filter, sample->ts_ns);
-    return inside(filter, sample->ts_ns) && thread_wanted(filter, sample->recording, sample->pid, sample->tid);
+    return trace_filter_sample(context, sample);
 }
 
 void
 trace_filter_samples(struct trace_filter *filter, struct time_samples *samples)
 {
-    if (!trace_choice_any(&filter->choice)) return;
     samples->filter = filter;
     samples->passes = passes;
 }
 
+static bool
+picks(void *context, uint32_t reason, uint32_t label)
+{
+    return trace_filter_picks(context, reason, label);
+}
+
+void
+trace_filter_profile(struct trace_filter *filter, struct profile *profile)
+{
+    if (!filter->picks) return;
+    filter->sums = true;
+    profile->picks = picks;
+    profile->picks_context = filter;
+}
+
 /* --- all --------------------------------------------------------------------------------------------- */
+
+void
+trace_filter_name(const struct trace_choice *choice, struct reader *reader)
+{
+    char *text = choice_text(choice);
+    reader_choose(reader, text != NULL ? xformat("only %s", text) : NULL);
+    free(text);
+}
 
 void
 trace_filter_init(struct trace_filter *filter, const struct trace_choice *choice, struct reader *reader)
 {
     const char *thread = choice->thread != NULL ? choice->thread : "";
     bool is_tid = thread[0] != '\0' && thread[strspn(thread, "0123456789")] == '\0';
-    reader_choose(reader, trace_choice_text(choice));
+    trace_filter_name(choice, reader);
     *filter = (struct trace_filter){
-        .choice = *choice, .reader = reader, .from_ns = choice->since_ns, .to_ns = choice->until_ns,
-        .tid = is_tid ? strtoull(thread, NULL, 10) : UINT64_MAX};
+        .choice = *choice, .cuts = choice_cuts(choice), .picks = choice_picks(choice), .reader = reader,
+        .from_ns = choice->since_ns, .to_ns = choice->until_ns,
+        .tid = is_tid ? strtoull(thread, NULL, 10) : UINT64_MAX,
+        .reason = {.pattern = choice->reason, .matches = reason_matches},
+        .method = {.pattern = choice->method, .matches = label_matches}};
+    frame_owners_init(&filter->owners, reader_pool(reader));
     row_table_init(&filter->durations, sizeof(struct held_durations), 2, UINT32_MAX);
     row_table_init(&filter->recorders, sizeof(struct cut_process), 1, UINT32_MAX);
+    row_table_init(&filter->names, sizeof(uint32_t), 1, NAMES_MAX);
 }
 
 void
@@ -347,24 +424,15 @@ trace_filter_restart(struct trace_filter *filter)
     filter->first_ns = filter->last_ns = 0;
 }
 
-bool
-trace_filter_window_in(const char *command, int64_t since_ns, int64_t length_ns)
-{
-    if (since_ns > length_ns)
-        message("%s: nothing is after --since=%.6f: the trace lasts %.6f s", command, (double)since_ns / 1e9,
-                (double)length_ns / 1e9);
-    return since_ns <= length_ns;
-}
-
 enum status
 trace_filter_status(const struct trace_filter *filter, const char *command)
 {
-    const char *thread = filter->choice.thread;
     if (!filter->begun) return STATUS_FINE;
-    if (!trace_filter_window_in(command, filter->choice.since_ns, trace_filter_length_ns(filter))) return STATUS_USAGE;
-    if (thread == NULL || filter->found) return STATUS_FINE;
-    message("%s: no thread matches --thread=%s; vm-trace report --threads lists them", command, thread);
-    return STATUS_USAGE;
+    const struct choice_seen seen = {
+        .pool = reader_pool(filter->reader), .length_ns = trace_filter_length_ns(filter), .thread = filter->found,
+        .threads = filter->names.rows, .thread_count = filter->names.count,
+        .reason = &filter->reason, .method = &filter->method};
+    return choice_check(command, &filter->choice, &seen);
 }
 
 int64_t
@@ -373,8 +441,9 @@ trace_filter_length_ns(const struct trace_filter *filter)
     return filter->last_ns - filter->first_ns;
 }
 
-void
-trace_filter_free(struct trace_filter *filter)
+/* What was held of a file. */
+static void
+free_held(struct trace_filter *filter)
 {
     for (uint32_t i = 0; i < filter->durations.count; i++) {
         struct held_durations *held = row_table_at(&filter->durations, i);
@@ -385,13 +454,30 @@ trace_filter_free(struct trace_filter *filter)
     map_free(&filter->wanted_threads);
 }
 
+void
+trace_filter_free(struct trace_filter *filter)
+{
+    free_held(filter);
+    row_table_free(&filter->names);
+    frame_owners_free(&filter->owners);
+    glob_free(&filter->reason);
+    glob_free(&filter->method);
+}
+
 struct fxt_visitor
 trace_filter_visitor(struct trace_filter *filter, const struct fxt_visitor *inner)
 {
-    if (!trace_choice_any(&filter->choice)) return *inner;
+    if (!filter->cuts && !filter->picks) return *inner;
     filter->inner = *inner;
     return (struct fxt_visitor){.context = filter, .event = on_event, .object = on_object, .sched = on_sched,
                                 .blob = on_blob, .chunk = on_chunk};
+}
+
+static void
+on_file_begin(void *context, const char *path)
+{
+    struct trace_filter *filter = context;
+    if (filter->bounds.begin != NULL) filter->bounds.begin(filter->inner.context, path);
 }
 
 static void
@@ -399,20 +485,21 @@ on_file_end(void *context)
 {
     struct trace_filter *filter = context;
     trace_filter_file_end(filter);
-    if (filter->inner_end != NULL) filter->inner_end(filter->inner.context);
+    if (filter->bounds.end != NULL) filter->bounds.end(filter->inner.context);
 }
 
 struct file_bounds
-trace_filter_bounds(struct trace_filter *filter, void (*end)(void *context))
+trace_filter_bounds(struct trace_filter *filter, const struct file_bounds *inner)
 {
-    filter->inner_end = end;
-    return (struct file_bounds){.end = trace_choice_any(&filter->choice) ? on_file_end : end};
+    filter->bounds = *inner;
+    return filter->cuts || filter->picks ? (struct file_bounds){on_file_begin, on_file_end} : *inner;
 }
 
 void
 trace_filter_file_end(struct trace_filter *filter)
 {
     for (uint32_t i = 0; i < filter->durations.count; i++) pass_held(filter, row_table_at(&filter->durations, i));
-    for (uint32_t i = 0; i < filter->recorders.count; i++) pass_cut(filter, row_table_at(&filter->recorders, i));
-    trace_filter_free(filter);
+    for (uint32_t i = 0; i < filter->recorders.count && filter->cuts; i++)
+        pass_cut(filter, row_table_at(&filter->recorders, i));
+    free_held(filter);
 }

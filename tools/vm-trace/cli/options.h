@@ -52,11 +52,19 @@ enum { DEFAULT_TOP = 10, DEFAULT_MAX_FAULTS = 100, DEFAULT_MEMORY_MIB = 1024 };
         CLI_OPTION("table", "NAME", "only this table, by its name in JSON; as CSV with its own columns",          \
                    take_text, &(table))
 
-/* --since and --until into int64_t, --thread into a const char *. */
+/* Options for the members of a struct trace_choice (analysis/choice.h). */
 #define OPTIONS_TRACE_CHOICE(choice)                                                                                   \
-    CLI_OPTION("since", "TIME", "only what was from this time on: seconds after the first\n"                      \
-               "event, or with a unit: 20ms, 300us, 5ns", take_time, &(choice).since_ns),                              \
-        CLI_OPTION("until", "TIME", "only what was before this time", take_time, &(choice).until_ns),             \
+    CLI_OPTION("since", "TIME",                                                                                   \
+               "count only from this time on: seconds after the first\n"                                               \
+               "event, or with a unit: 20ms, 300us, 5ns",                                                              \
+               take_time, &(choice).since_ns),                                                                         \
+        CLI_OPTION("until", "TIME", "count only before this time", take_time, &(choice).until_ns),                \
+        CLI_OPTION("reason", "GLOB",                                                                              \
+                   "only exits and fallbacks with these reasons: 'Guard*', or as in\n"                                 \
+                   "the JIT's stats: guard_type_failure (see vm-trace explain)",                                       \
+                   take_text, &(choice).reason),                                                                       \
+        CLI_OPTION("method", "GLOB", "only exits, fallbacks, calls and allocations in these methods:\n"           \
+                   "'Foo#*', '*app/models/*'", take_text, &(choice).method),                                           \
         CLI_OPTION("thread", "GLOB", "only this thread, by name or tid", take_text, &(choice).thread)
 
 /* value: a uint64_t */

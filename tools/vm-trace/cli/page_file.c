@@ -47,8 +47,9 @@ read_before(struct page_data *before, const char *against, uint64_t max_faults)
 static struct report *
 read_report(const struct page_options *page, const struct options *options, int file_count, char **files)
 {
-    const struct report_filter all = {.since_ns = INT64_MIN, .until_ns = INT64_MAX};
-    struct report *report = report_new(options->memory_bytes, &all);
+    const struct trace_choice picks = {
+        .since_ns = INT64_MIN, .until_ns = INT64_MAX, .reason = page->choice.reason, .method = page->choice.method};
+    struct report *report = report_new(options->memory_bytes, &picks);
     report_choose(report, &page->choice);
     report->silent = true;
     bool again = true;

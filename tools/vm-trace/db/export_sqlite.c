@@ -1,11 +1,13 @@
 /* export_sqlite.c - see export_sqlite.h */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/message.h"
 #include "db/export_sqlite.h"
 #include "fxt/read_files.h"
 
 #ifdef HAVE_SQLITE3
+#include "analysis/trace_choice.h"
 #include "db/database.h"
 
 /* The tables of `query`, and its views as tables. Types are those of the values. */
@@ -77,8 +79,20 @@ execute(sqlite3 *db, char *sql)
     return error;
 }
 
+/* What was chosen, or could not be read: only where the tables do not have all of the traces. */
 static int
-copy_tables(sqlite3 *db, const char *path)
+add_partial(sqlite3 *db, const struct fxt_parts *parts)
+{
+    char *partial = fxt_parts_line(parts);
+    if (partial == NULL) return SQLITE_OK;
+    int error = execute(db, sqlite3_mprintf("CREATE TABLE copy.partial(text TEXT); INSERT INTO copy.partial VALUES(%Q)",
+                                            partial));
+    free(partial);
+    return error;
+}
+
+static int
+copy_tables(sqlite3 *db, const char *path, const struct fxt_parts *parts)
 {
     int error = execute(db, sqlite3_mprintf(attach, path));
     for (size_t i = 0; error == SQLITE_OK && i < sizeof copies / sizeof *copies; i++) {
@@ -88,35 +102,45 @@ copy_tables(sqlite3 *db, const char *path)
                                             " ALTER TABLE copy.\"new\" RENAME TO %s", copies[i].columns, name, name));
     }
     if (error == SQLITE_OK) error = sqlite3_exec(db, rest, NULL, NULL, NULL);
+    if (error == SQLITE_OK) error = add_partial(db, parts);
     return error == SQLITE_OK ? sqlite3_exec(db, "COMMIT; DETACH copy", NULL, NULL, NULL) : error;
 }
 
 enum status
-export_sqlite(size_t memory_bytes, uint64_t max_faults, const struct output *output, int file_count, char **files)
+export_sqlite(const struct trace_choice *choice, size_t memory_bytes, uint64_t max_faults, const struct output *output,
+              int file_count, char **files)
 {
     struct reader *reader = reader_new(memory_bytes);
     struct model *model = model_new(reader);
-    struct fxt_visitor visitor = model_visitor(model);
-    enum status status = read_files(reader, max_faults, file_count, files, &visitor, &model_file_bounds);
+    struct trace_filter filter;
+    trace_filter_init(&filter, choice, reader);
+    model->filter = &filter;
+    const struct fxt_visitor all = model_visitor(model);
+    struct fxt_visitor visitor = trace_filter_visitor(&filter, &all);
+    const struct file_bounds bounds = trace_filter_bounds(&filter, &model_file_bounds);
+    enum status status = read_files(reader, max_faults, file_count, files, &visitor, &bounds);
+    status = worse(status, trace_filter_status(&filter, "export"));
     if (status < STATUS_USAGE) {
         sqlite3 *db = NULL;
         status = worse(status, database_open(model, memory_bytes, &db));
-        if (status < STATUS_USAGE && copy_tables(db, output->temporary) != SQLITE_OK) {
+        if (status < STATUS_USAGE && copy_tables(db, output->temporary, reader_parts(reader)) != SQLITE_OK) {
             file_message(output->path, database_error(db));
             status = STATUS_CANNOT_READ;
         }
         sqlite3_close(db);
     }
     model_free(model);
+    trace_filter_free(&filter);
     reader_free(reader);
     return status;
 }
 #else
 
 enum status
-export_sqlite(size_t memory_bytes, uint64_t max_faults, const struct output *output, int file_count, char **files)
+export_sqlite(const struct trace_choice *choice, size_t memory_bytes, uint64_t max_faults, const struct output *output,
+              int file_count, char **files)
 {
-    (void)memory_bytes, (void)max_faults, (void)output, (void)file_count, (void)files;
+    (void)choice, (void)memory_bytes, (void)max_faults, (void)output, (void)file_count, (void)files;
     fputs("vm-trace: export to SQLite is not available: vm-trace was built without SQLite (libsqlite3-dev)\n", stderr);
     return STATUS_USAGE;
 }

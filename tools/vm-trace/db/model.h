@@ -108,6 +108,7 @@ struct model_scheduling;
 struct model_asyncs;
 struct model_flow_state;
 struct samples;
+struct trace_filter;
 
 /* The slices of a track that later events may end or nest in. */
 struct model_stack {
@@ -149,6 +150,7 @@ struct model {
     struct model_asyncs *asyncs;
     struct model_flow_state *flow_state;
     struct samples *samples; /* samples.h */
+    struct trace_filter *filter; /* by the caller: only samples that pass it are taken; NULL: all */
 };
 
 /* make_room and map_set for the model, charged to the reader's budget. */

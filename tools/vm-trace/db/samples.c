@@ -6,6 +6,7 @@
 
 #include "base/map.h"
 #include "base/xalloc.h"
+#include "analysis/trace_choice.h"
 #include "db/samples.h"
 #include "fxt/sample_packets.h"
 
@@ -33,6 +34,9 @@ on_sample(void *context, const struct packet_sample *sample)
     struct model *model = context;
     struct samples_reading *reading = model->samples->reading;
     struct budget *budget = reader_budget(model->reader);
+    const struct time_sample task = {.ts_ns = sample->ts_ns, .recording = reading->recording,
+                                     .pid = sample->task.pid, .tid = sample->task.tid};
+    if (model->filter != NULL && !trace_filter_sample(model->filter, &task)) return;
     uint32_t pid = model_pid(model, reading->recording, sample->task.pid);
     model_room(model, reading->samples.list, reading->samples.count, reading->samples.capacity);
     reading->samples.list[reading->samples.count++] =

@@ -38,12 +38,20 @@ new_part(struct fxt_parts *parts, const char *path, const struct fxt_part *part)
 }
 
 void
+fxt_parts_choose(struct fxt_parts *parts, char *chosen)
+{
+    free(parts->chosen);
+    parts->chosen = chosen;
+}
+
+void
 fxt_parts_copy(struct fxt_parts *parts, const struct fxt_parts *from)
 {
     for (uint32_t i = 0; i < from->count; i++) {
         struct fxt_part *added = new_part(parts, from->list[i].path, &from->list[i]);
         added->text = xformat("%s", from->list[i].text);
     }
+    if (from->chosen != NULL) fxt_parts_choose(parts, xformat("%s", from->chosen));
 }
 
 void
@@ -64,13 +72,6 @@ fxt_parts_free(struct fxt_parts *parts)
     free(parts->list);
     free(parts->chosen);
     *parts = (struct fxt_parts){0};
-}
-
-void
-fxt_parts_choose(struct fxt_parts *parts, char *chosen)
-{
-    free(parts->chosen);
-    parts->chosen = chosen;
 }
 
 bool

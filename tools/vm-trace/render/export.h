@@ -40,9 +40,9 @@ enum firefox_samples {
     FIREFOX_SAMPLES_LOST, /* of exits, weighted by the time that they lost, times their weight */
 };
 /* Reads the files and writes the profile, unless they are of no use. Prints faults, and what the format
- * has no place for. app_only: without the frames of others (frame_owner.h). Returns the worst status. */
+ * has no place for. choice->app_only: without the frames of others (frame_owner.h). Returns the worst status. */
 enum status export_firefox(FILE *out, size_t memory_bytes, const struct trace_choice *choice, uint64_t max_faults,
-                           enum firefox_samples samples, bool with_reasons, bool app_only, int file_count,
+                           enum firefox_samples samples, bool with_reasons, int file_count,
                            char **files);
 
 /* Chrome's trace event format, for chrome://tracing and Perfetto: all events, in the order of

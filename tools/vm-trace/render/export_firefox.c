@@ -457,9 +457,9 @@ print_profile(FILE *out, struct firefox_profile *firefox)
 
 enum status
 export_firefox(FILE *out, size_t memory_bytes, const struct trace_choice *choice, uint64_t max_faults,
-               enum firefox_samples samples, bool with_reasons, bool app_only, int file_count, char **files)
+               enum firefox_samples samples, bool with_reasons, int file_count, char **files)
 {
-    struct firefox_profile *firefox = firefox_profile_new(memory_bytes, choice, samples, with_reasons, app_only);
+    struct firefox_profile *firefox = firefox_profile_new(memory_bytes, choice, samples, with_reasons);
     enum status status = STATUS_FINE;
     for (int i = 0; i < file_count; i++)
         status = worse(status, firefox_profile_read(firefox, files[i], max_faults));

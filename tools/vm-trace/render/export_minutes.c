@@ -45,9 +45,10 @@ write_minute(const struct minute_profiles *profiles, const struct minute_profile
 }
 
 enum status
-export_minutes(const char *folder, size_t memory_bytes, uint64_t max_faults, int file_count, char **files)
+export_minutes(const char *folder, const struct trace_choice *choice, size_t memory_bytes, uint64_t max_faults,
+               int file_count, char **files)
 {
-    struct minute_profiles *profiles = minute_profiles_new(memory_bytes, max_faults);
+    struct minute_profiles *profiles = minute_profiles_new(choice, memory_bytes, max_faults);
     enum status status = STATUS_FINE;
     int skipped = 0;
     for (int i = 0; i < file_count; i++) {

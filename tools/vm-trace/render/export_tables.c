@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "analysis/report_data.h"
+#include "analysis/report_chosen.h"
 #include "base/path_part.h"
 #include "base/pool.h"
 #include "base/row_table.h"
@@ -22,13 +22,14 @@ enum { NS = 1000000000, BOOT_TOLERANCE_S = 60 };
 
 /* What was wrong with a trace, for the counts at the end. */
 enum trouble {
-    TROUBLE_UNREADABLE, TROUBLE_EMPTY, TROUBLE_TWICE, TROUBLE_UNWRITTEN, /* not written */
+    TROUBLE_UNREADABLE, TROUBLE_EMPTY, TROUBLE_UNCHOSEN, TROUBLE_TWICE, TROUBLE_UNWRITTEN, /* not written */
     TROUBLE_DAMAGED, TROUBLE_INCOMPLETE, TROUBLE_NO_HOST, TROUBLE_CLOCK, TROUBLE_BOOT, TROUBLE_RUBY,
     TROUBLES
 };
 static const char *const trouble_texts[TROUBLES] = {
     [TROUBLE_UNREADABLE] = "skipped: cannot be read, or no trace",
     [TROUBLE_EMPTY] = "skipped: no events",
+    [TROUBLE_UNCHOSEN] = "skipped: nothing is chosen",
     [TROUBLE_TWICE] = "skipped: the same as another one",
     [TROUBLE_UNWRITTEN] = "skipped: cannot be written",
     [TROUBLE_DAMAGED] = "damaged: written up to the damage",
@@ -186,8 +187,8 @@ begin_process(struct tables_export *export, struct writing *writing, uint32_t nu
         .unix_known = process->host.known};
     const char *file = writing->file, *slash = strrchr(file, '/');
     const struct fxt_parts *parts = reader_parts(report->reader);
-    const struct process_facts facts = {slash == NULL ? file : slash + 1, export->options.with_command,
-                                        parts->count > 0 ? parts->list[0].text : ""};
+    const char *partial = parts->chosen != NULL ? parts->chosen : parts->count > 0 ? parts->list[0].text : "";
+    const struct process_facts facts = {slash == NULL ? file : slash + 1, export->options.with_command, partial};
     struct written_process *written = &writing->processes[writing->count];
     *written = (struct written_process){.recording = process->recording, .pid = process->pid};
     struct process_tables *tables = &written->tables;
@@ -236,7 +237,8 @@ write_processes(struct tables_export *export, const char *file, const struct sta
     tables_write_threads(writing.by_number, report);
     tables_write_sites(writing.by_number, report);
     struct tables_events events = {
-        .processes = writing.processes, .with_arguments = export->options.with_arguments};
+        .processes = writing.processes, .with_arguments = export->options.with_arguments,
+        .choice = &export->options.choice};
     int error = writing.count > 0 ? tables_write_events(&events, report->reader, file, writing.count) : 0;
     if (error != 0) note(export, TROUBLE_UNREADABLE, file, "cannot be read again: %s", strerror(error));
     for (uint32_t i = 0; i < writing.count; i++) {
@@ -257,20 +259,33 @@ shown_processes(const struct report *report)
     return count;
 }
 
+/* Whether anything of the trace is chosen. */
+static bool
+chosen(struct tables_export *export, const char *file, struct report *report)
+{
+    bool any = report_check_chosen("export", file, report) < STATUS_USAGE;
+    export->troubles[TROUBLE_UNCHOSEN] += !any;
+    return any;
+}
+
 static enum status
 export_trace(struct tables_export *export, char *file)
 {
-    const struct report_filter all = {.since_ns = INT64_MIN, .until_ns = INT64_MAX};
+    const struct trace_choice *choice = &export->options.choice;
+    struct trace_choice without_time = *choice;
     struct stat stat_of;
     if (stat(file, &stat_of) != 0) {
         note(export, TROUBLE_UNREADABLE, file, "cannot be opened: %s", strerror(errno));
         return STATUS_CANNOT_READ;
     }
-    struct report *report = report_new(export->memory_bytes, &all);
+    without_time.since_ns = INT64_MIN, without_time.until_ns = INT64_MAX;
+    struct report *report = report_new(export->memory_bytes, &without_time);
+    report_choose(report, choice);
     enum status status = report_read_all(report, export->max_faults, 1, &file);
     uint64_t before = export->processes;
     uint32_t count = shown_processes(report);
     if (status >= STATUS_USAGE) export->troubles[TROUBLE_UNREADABLE]++;
+    else if (!chosen(export, file, report)) status = STATUS_USAGE;
     else if (count == 0) note(export, TROUBLE_EMPTY, file, "has no events");
     else {
         export->troubles[TROUBLE_DAMAGED] += status != STATUS_FINE;

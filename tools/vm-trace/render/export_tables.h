@@ -5,6 +5,7 @@
  * Each process of a trace gets a file for each table (tables_files.h). A trace that is of no use is
  * reported with its file, and the others are written.
  */
+#include "analysis/choice.h"
 #include "base/status.h"
 #include "render/tables_rows.h"
 
@@ -12,6 +13,7 @@ struct tables_options {
     const char *folder;
     enum rows_format format;
     bool with_arguments, with_command;
+    struct trace_choice choice; /* of each trace, from its own first event on */
 };
 
 /* Reads each file twice, and prints on stdout how many were written and what was wrong with others.

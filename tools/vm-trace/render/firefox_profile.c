@@ -369,6 +369,7 @@ sample_exits(struct firefox_profile *firefox, struct firefox_thread *thread)
 struct open_call {
     int64_t end_ns;
     uint32_t stack;
+    bool counts;
 };
 
 /* Makes samples of each part of a call's own time. Calls are no markers then. Outer calls come first. */
@@ -386,17 +387,19 @@ sample_calls(struct firefox_profile *firefox, struct firefox_thread *thread)
         }
         while (depth > 0 && (record == NULL || open[depth - 1].end_ns <= record->ts_ns)) {
             const struct open_call *last = &open[--depth];
-            if (last->end_ns > now_ns) add_time(thread, now_ns, (uint64_t)(last->end_ns - now_ns), last->stack);
+            if (last->end_ns > now_ns && last->counts)
+                add_time(thread, now_ns, (uint64_t)(last->end_ns - now_ns), last->stack);
             if (last->end_ns > now_ns) now_ns = last->end_ns;
         }
         if (record == NULL) break;
         uint32_t caller = depth > 0 ? open[depth - 1].stack : FIREFOX_NO_STACK;
-        if (depth > 0 && record->ts_ns > now_ns)
+        if (depth > 0 && record->ts_ns > now_ns && open[depth - 1].counts)
             add_time(thread, now_ns, (uint64_t)(record->ts_ns - now_ns), caller);
         if (record->ts_ns > now_ns) now_ns = record->ts_ns;
         make_room_within(firefox->budget, open, depth, capacity);
         open[depth++] = (struct open_call){
-            record->end_ns, firefox_stack(&firefox->stacks, caller, record->name, FIREFOX_INHERIT)};
+            record->end_ns, firefox_stack(&firefox->stacks, caller, record->name, FIREFOX_INHERIT),
+            trace_filter_picks(&firefox->filter, STRING_NONE, record->name)};
     }
     free(open);
     thread->record_count = kept;
@@ -464,7 +467,7 @@ sort_samples(struct firefox_thread *thread)
 
 struct firefox_profile *
 firefox_profile_new(size_t memory_bytes, const struct trace_choice *choice, enum firefox_samples samples,
-                    bool with_reasons, bool app_only)
+                    bool with_reasons)
 {
     struct firefox_profile *firefox = xcalloc(1, sizeof *firefox);
     struct reader *reader = reader_new(memory_bytes);
@@ -484,9 +487,10 @@ firefox_profile_new(size_t memory_bytes, const struct trace_choice *choice, enum
     row_table_init(&firefox->fields, sizeof(struct firefox_field), 2, FIREFOX_FIELDS_MAX);
     profile_init(&firefox->profile, reader, PROFILE_SAMPLES, false);
     frame_owners_init(&firefox->owners, firefox->pool);
-    if (app_only) firefox->stacks.app_only = firefox->profile.app_only = &firefox->owners;
+    if (choice->app_only) firefox->stacks.app_only = firefox->profile.app_only = &firefox->owners;
     time_samples_init(&firefox->time_samples, reader, &firefox->profile);
     trace_filter_init(&firefox->filter, choice, reader);
+    firefox->filter.sums = samples == FIREFOX_SAMPLES_CALLS;
     trace_filter_samples(&firefox->filter, &firefox->time_samples);
     firefox->time_samples.context = firefox;
     firefox->time_samples.added = on_time_sample;

@@ -92,7 +92,7 @@ struct firefox_profile {
 };
 
 struct firefox_profile *firefox_profile_new(size_t memory_bytes, const struct trace_choice *choice,
-                                            enum firefox_samples samples, bool with_reasons, bool app_only);
+                                            enum firefox_samples samples, bool with_reasons);
 void firefox_profile_free(struct firefox_profile *firefox);
 /* Reads a file and prints its faults. */
 enum status firefox_profile_read(struct firefox_profile *firefox, const char *file, uint64_t max_faults);

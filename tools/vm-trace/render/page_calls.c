@@ -45,6 +45,17 @@ print_methods(struct page *page, const struct row_table *rows)
     json_end(&page->json);
 }
 
+static void
+keep_picked(struct page_data *data, struct row_table *rows)
+{
+    struct call_row *list = rows->rows;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < rows->count; i++) {
+        if (trace_filter_picks(&data->filter, STRING_NONE, list[i].name)) list[kept++] = list[i];
+    }
+    rows->count = kept;
+}
+
 void
 print_page_calls(struct page *page)
 {
@@ -58,11 +69,13 @@ print_page_calls(struct page *page)
         const struct call_row *row = row_table_at(&rows, i);
         call_totals_add(&all, &row->totals);
     }
+    keep_picked(page->data, &rows);
     uint32_t extras = 0;
     for (uint32_t i = 0; i < calls->count; i++) extras += calls->slices[i].extra != NO_CALL_EXTRA;
     json_object(json_key(json_line(json), "calls"));
     json_counts(json, {"recorded", all.calls}, {"slices", calls->count}, {"extras", extras},
                 {"unrecorded", all.left_out}, {"misfits", calls->misfits});
+    json_bool(json_key(json, "picked"), page->data->filter.picks);
     json_array(json_key(json_line(json), "tracks"));
     for (uint32_t i = 0; i < calls->tracks.count; i++) {
         const struct slice_track *track = row_table_at(&calls->tracks, i);

@@ -413,15 +413,15 @@ add_unhandled_samples(struct report *report, struct document *document)
 static void
 add_filters(struct report *report, struct document *document)
 {
-    const struct report_filter *filter = &report->filter;
+    const struct trace_choice *filter = &report->filter;
     if (filter->since_ns != INT64_MIN || filter->until_ns != INT64_MAX) {
         char since[40] = "the start", until[40] = "the end";
         if (filter->since_ns != INT64_MIN) snprintf(since, sizeof since, "%.9g s", (double)filter->since_ns / 1e9);
         if (filter->until_ns != INT64_MAX) snprintf(until, sizeof until, "%.9g s", (double)filter->until_ns / 1e9);
         document_line(document, "only", document_text(document, "from %s to %s", since, until));
     }
-    const char *with_methods =
-        report->allocations.sites.count > 0 ? ": exits, fallbacks and allocations" : ": exits and fallbacks";
+    const char *with_methods = filter->reason != NULL ? ": exits and fallbacks"
+                                                      : ": exits, fallbacks, calls and allocations";
     const char *names[] = {"reason", "method", "thread"}, *globs[] = {filter->reason, filter->method, filter->thread};
     for (unsigned i = 0; i < 3; i++) {
         if (globs[i] == NULL) continue;

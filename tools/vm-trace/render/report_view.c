@@ -7,7 +7,7 @@
 struct fxt_string
 view_chosen_by(const struct view *view)
 {
-    const struct report_filter *filter = &view->report->filter;
+    const struct trace_choice *filter = &view->report->filter;
     const char *globs[] = {filter->reason, filter->method, filter->thread};
     static const char *const names[] = {"--reason", "--method", "--thread", "--since", "--until"};
     const bool given[] = {globs[0] != NULL, globs[1] != NULL, globs[2] != NULL, filter->since_ns != INT64_MIN,
@@ -25,7 +25,7 @@ view_nothing(const struct view *view, enum report_stream stream)
     static const char *const names[REPORT_STREAMS] = {"calls", "syscalls", "sched", "samples"};
     if (!view->report->recorded[stream])
         return document_text(view->document, "none: --vm-trace=%s records them", names[stream]);
-    const struct report_filter *filter = &view->report->filter;
+    const struct trace_choice *filter = &view->report->filter;
     const char *why = "";
     if (filter->reason != NULL) why = ": only exits and fallbacks have a reason";
     else if (filter->method != NULL && (stream == REPORT_CPUS || stream == REPORT_SAMPLES))

@@ -259,7 +259,7 @@ int
 tables_write_events(struct tables_events *events, struct reader *reader, const char *file, uint32_t process_count)
 {
     const struct thread_tracks_visitor tracks = {.context = events, .piece = on_piece, .pair = on_pair};
-    const struct fxt_visitor visitor = {
+    const struct fxt_visitor all = {
         .context = events, .event = on_event, .object = on_object, .sched = on_sched, .chunk = on_chunk};
     events->pool = reader_pool(reader);
     events->by_pid = (struct map){0};
@@ -269,7 +269,12 @@ tables_write_events(struct tables_events *events, struct reader *reader, const c
     }
     thread_tracks_init(&events->tracks, events->pool, &tracks);
     thread_tracks_file_begin(&events->tracks);
+    struct trace_filter filter;
+    trace_filter_init(&filter, events->choice, reader);
+    const struct fxt_visitor visitor = trace_filter_visitor(&filter, &all);
     int error = reader_read_again(reader, file, &visitor);
+    trace_filter_file_end(&filter);
+    trace_filter_free(&filter);
     thread_tracks_file_end(&events->tracks, reader_stopped(reader));
     thread_tracks_free(&events->tracks);
     map_free(&events->by_pid);

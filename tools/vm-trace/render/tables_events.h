@@ -14,6 +14,7 @@ struct tables_events {
     struct map by_pid; /* recording and pid -> index in `processes` */
     struct written_process *processes; /* the caller's */
     bool with_arguments;
+    const struct trace_choice *choice; /* what the report chose */
     struct thread_tracks tracks;
 };
 

@@ -7,15 +7,16 @@
 
 #include "analysis/annotated_source.h"
 #include "analysis/annotation.h"
+#include "analysis/choice.h"
+#include "analysis/report_chosen.h"
 #include "analysis/source_match.h"
 #include "base/xalloc.h"
 #include "cli/command.h"
-#include "cli/trace_filter.h"
 #include "render/annotated.h"
 #include "render/document.h"
 #include "render/report_tables.h"
 
-static struct report_filter filter = {.since_ns = INT64_MIN, .until_ns = INT64_MAX};
+static struct trace_choice filter = {.since_ns = INT64_MIN, .until_ns = INT64_MAX};
 static enum document_format format = FORMAT_TEXT;
 static const char *table_id;
 static uint64_t context = 2;
@@ -69,7 +70,7 @@ run(const struct options *options, int argument_count, char **arguments)
     if (table_id != NULL && options_refused("context", "has no effect with --table")) return STATUS_USAGE;
     bool data = format == FORMAT_JSON || format == FORMAT_CSV;
     if (data && options_refused("context", "has no effect with --format=json or csv")) return STATUS_USAGE;
-    if (!trace_filter_window("annotate", filter.since_ns, filter.until_ns)) return STATUS_USAGE;
+    if (!choice_window_any("annotate", filter.since_ns, filter.until_ns)) return STATUS_USAGE;
     struct report *report = report_new(options->memory_bytes, &filter);
     enum status status = report_read_all(report, options->max_faults, 1, arguments);
     if (report_readable(report)) {
@@ -90,7 +91,7 @@ run(const struct options *options, int argument_count, char **arguments)
             .traced = traces_written(1, arguments), .context = context, .top = options->top,
         };
         status = worse(status, print_annotated(&view, &document));
-        status = worse(status, trace_filter_check("annotate", report));
+        status = worse(status, report_check_chosen("annotate", NULL, report));
         free(sources);
         annotation_free(&annotation);
         document_free(&document);
@@ -103,7 +104,7 @@ static const struct cli_option annotate_options[] = {
     {"context", "N", "lines to print around each line with exits (default 2)", take_number, &context, 0, 1000000},
     {"top", "N", "files to print, those that cost most (default 10)", take_number, &common_options.top, 1,
      1000000000},
-    OPTIONS_TRACE_FILTER(filter),
+    OPTIONS_TRACE_CHOICE(filter),
     OPTION_FORMAT(format, table_id),
     OPTION_MAX_FAULTS,
     OPTION_MEMORY,

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analysis/choice.h"
 #include "analysis/event_args.h"
 #include "analysis/origin.h"
 #include "analysis/sched_changes.h"
@@ -21,7 +22,6 @@
 #include "base/row_table.h"
 #include "base/xalloc.h"
 #include "cli/command.h"
-#include "cli/trace_filter.h"
 #include "fxt/event_keys.h"
 #include "fxt/inline_event.h"
 #include "fxt/known_strings.h"
@@ -713,7 +713,7 @@ cut_file(const struct options *options, FILE *out, const char *file)
         struct fxt_visitor visitor = {
             .context = &cut, .event = cut_event, .sched = cut_sched, .object = cut_object, .blob = cut_blob,
             .record = cut_record};
-        if (!trace_filter_window_in("cut", since_ns, cut.last_ns - cut.first_ns)) status = STATUS_USAGE;
+        if (!choice_window_in("cut", NULL, since_ns, cut.last_ns - cut.first_ns)) status = STATUS_USAGE;
         else if (reader_read_again(cut.reader, to_read, &visitor) == 0) write_marks(&cut);
         else status = STATUS_CANNOT_READ;
     }
@@ -741,7 +741,7 @@ run(const struct options *options, int file_count, char **files)
         fputs("vm-trace: cut takes one file; merge joins several into one\n", stderr);
         return STATUS_USAGE;
     }
-    if (!trace_filter_window("cut", since_ns, until_ns)) return STATUS_USAGE;
+    if (!choice_window_any("cut", since_ns, until_ns)) return STATUS_USAGE;
     struct output output;
     if (!output_open(&output, OUTPUT_BINARY, out_path, file_count, files)) return STATUS_CANNOT_READ;
     return output_close(&output, cut_file(options, output.file, files[0]));

@@ -6,12 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/choice.h"
 #include "analysis/deploys.h"
+#include "analysis/report_chosen.h"
 #include "base/escape.h"
 #include "base/xalloc.h"
 #include "cli/command.h"
 #include "cli/folders.h"
-#include "cli/trace_filter.h"
 #include "render/diff_tables.h"
 
 static enum diff_unit unit = PER_RUN;
@@ -272,22 +273,34 @@ find_sides(int *count, char **files)
 static struct report *
 new_report(const struct options *options)
 {
-    const struct report_filter threads = {.since_ns = INT64_MIN, .until_ns = INT64_MAX, .thread = choice.thread};
-    struct report *report = report_new(options->memory_bytes, &threads);
+    struct trace_choice without_time = choice;
+    without_time.since_ns = INT64_MIN, without_time.until_ns = INT64_MAX;
+    struct report *report = report_new(options->memory_bytes, &without_time);
     report_choose(report, &choice);
     return report;
 }
 
 /* Whether anything is chosen in the run that was read. Prints a message if not. */
 static bool
-any_chosen(const struct report *report)
+any_chosen(const struct report *report, const char *run)
 {
-    return !report->chooses || trace_filter_window_in("diff", choice.since_ns, trace_filter_length_ns(&report->choice));
+    return !report->chooses || choice_window_in("diff", run, choice.since_ns, trace_filter_length_ns(&report->choice));
+}
+
+/* The thread must be on each side; else all of the other one is new, or gone. */
+static enum status
+check_sides(struct report *report, uint32_t first_side, char **arguments)
+{
+    const uint32_t ends[SIDES] = {first_side, report->file_count};
+    enum status status = report_check_chosen("diff", NULL, report);
+    for (uint32_t side = 0, from = 0; side < SIDES && status < STATUS_USAGE; from = ends[side++])
+        status = report_check_thread("diff", arguments[from], report, from, ends[side]);
+    return status;
 }
 
 /* A folder is one run of several processes. */
 static enum status
-read_runs(struct report *report, uint64_t max_faults, int count, char **arguments)
+read_runs(struct report *report, uint64_t max_faults, uint32_t first_side, int count, char **arguments)
 {
     enum status status = STATUS_FINE;
     for (int i = 0; i < count; i++) {
@@ -296,10 +309,10 @@ read_runs(struct report *report, uint64_t max_faults, int count, char **argument
         if (!folders_expand(1, &arguments[i], &trace_count, &traces)) return STATUS_CANNOT_READ;
         status = worse(status, report_read(report, max_faults, arguments[i], trace_count, traces));
         folder_traces_free(traces, trace_count);
-        if (!any_chosen(report)) return STATUS_USAGE;
+        if (!any_chosen(report, arguments[i])) return STATUS_USAGE;
     }
     report_read_end(report);
-    return worse(status, trace_filter_check("diff", report));
+    return worse(status, check_sides(report, first_side, arguments));
 }
 
 /* Compares what the report has read, and prints it. */
@@ -343,7 +356,7 @@ compare_sides(const struct options *options, int file_count, char **files)
         return STATUS_USAGE;
     }
     struct report *report = new_report(options);
-    enum status status = read_runs(report, options->max_faults, file_count, files);
+    enum status status = read_runs(report, options->max_faults, (uint32_t)first_side, file_count, files);
     if (status < STATUS_USAGE)
         status = of_comparison(status, compare(report, (uint32_t)first_side, NULL, options->top));
     report_free(report);
@@ -364,7 +377,7 @@ compare_versions(const struct options *options, int argument_count, char **argum
         const char *const names[SIDES] = {deploy.names[0], deploy.names[1]};
         struct report *report = new_report(options);
         status = worse(status, report_read_all(report, options->max_faults, (int)deploy.count, deploy.files));
-        status = worse(status, trace_filter_check("diff", report));
+        status = worse(status, report_check_chosen("diff", NULL, report));
         if (status < STATUS_USAGE) status = of_comparison(status, compare(report, deploy.old_count, names, options->top));
         report_free(report);
     }
@@ -377,7 +390,7 @@ static enum status
 run(const struct options *options, int file_count, char **files)
 {
     if (!since_deploy && options_refused("service", "is for --since-deploy")) return STATUS_USAGE;
-    if (!trace_filter_window("diff", choice.since_ns, choice.until_ns)) return STATUS_USAGE;
+    if (!choice_window_any("diff", choice.since_ns, choice.until_ns)) return STATUS_USAGE;
     if (no_map && options_refused("map", "has no effect with --no-map")) return STATUS_USAGE;
     enum status status = (since_deploy ? compare_versions : compare_sides)(options, file_count, files);
     free(paths.list);
@@ -432,8 +445,9 @@ const struct command command_diff = {
         "sampled time by method and state; garbage collections by reason; allocated bytes by class.\n"
         "If the runs took different times, these tables also have what each side had in a second.\n"
         "\n"
-        "--since, --until and --thread choose a part of each run, as for report: times start at the\n"
-        "first event of the run. Exits then count by their events.\n"
+        "--since, --until, --thread, --reason and --method choose a part of each run, as for\n"
+        "report: times start at the first event of the run. With a time or a thread, which each\n"
+        "side must have, exits count by their events.\n"
         "\n"
         "With --since-deploy the arguments are traces of many processes. The version of the service\n"
         "that began last (service.version in OTEL_RESOURCE_ATTRIBUTES) is compared with that\n"

@@ -6,12 +6,12 @@
 
 #include "analysis/advice.h"
 #include "analysis/reason.h"
+#include "analysis/report_chosen.h"
 #include "base/escape.h"
+#include "base/message.h"
 #include "base/nearest.h"
 #include "base/xalloc.h"
-#include "base/message.h"
 #include "cli/command.h"
-#include "cli/trace_filter.h"
 #include "render/advice_table.h"
 #include "render/document.h"
 
@@ -109,14 +109,14 @@ static enum status
 explain_trace(const struct options *options, int file_count, char **files, const uint32_t *chosen, const char *site)
 {
     char *method = site != NULL ? glob_of_site(site) : NULL;
-    const struct report_filter filter = {.since_ns = INT64_MIN, .until_ns = INT64_MAX, .method = method};
+    const struct trace_choice filter = {.since_ns = INT64_MIN, .until_ns = INT64_MAX, .method = method};
     struct report *report = report_new(options->memory_bytes, &filter);
     enum status status = report_read_all(report, options->max_faults, file_count, files);
     if (report_readable(report)) {
         struct document document = {.title = text_of("Reasons in a trace")};
         document_partial(&document, reader_parts(report->reader));
         const struct table *table = advice_table_report(report, &document, UINT64_MAX, chosen);
-        status = worse(status, trace_filter_check("explain", report));
+        status = worse(status, report_check_chosen("explain", NULL, report));
         if (table->row_count == 0) message("explain: the trace has no such exits, fallbacks or invalidations");
         if (format == FORMAT_TEXT && table_id == NULL) {
             document_print_partial(stdout, &document, false);

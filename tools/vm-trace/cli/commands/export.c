@@ -5,11 +5,13 @@
 #include <string.h>
 
 #include "analysis/call_stacks.h"
+#include "analysis/choice.h"
+#include "analysis/report_chosen.h"
 #include "analysis/report_data.h"
 #include "analysis/trace_choice.h"
+#include "base/message.h"
 #include "base/output_file.h"
 #include "cli/command.h"
-#include "cli/trace_filter.h"
 #include "db/export_sqlite.h"
 #include "render/export.h"
 #include "render/export_minutes.h"
@@ -33,7 +35,7 @@ static enum format format;
 static enum profile_kind kind;
 static bool kind_given;
 static const char *out_path;
-static bool without_reasons, with_threads, by_events, by_lost, app_only;
+static bool without_reasons, with_threads, by_events, by_lost;
 static bool by_minute;
 static struct tables_options tables;
 static struct trace_choice choice = TRACE_CHOICE_ALL;
@@ -153,16 +155,18 @@ export_stacks(const struct options *options, FILE *out, int file_count, char **f
     profile_init(&export.profile, reader, kind, !without_reasons);
     export.profile.with_threads = with_threads;
     frame_owners_init(&export.owners, reader_pool(reader));
-    if (app_only) export.profile.app_only = &export.owners;
+    if (choice.app_only) export.profile.app_only = &export.owners;
     call_stacks_init(&export.calls, &export.profile, NULL);
     time_samples_init(&export.samples, reader, &export.profile);
     trace_filter_init(&export.filter, &choice, reader);
     trace_filter_samples(&export.filter, &export.samples);
+    trace_filter_profile(&export.filter, &export.profile);
+    const struct file_bounds own = {.end = on_file_end};
     struct fxt_visitor all = {.context = &export, .object = on_object};
     if (kind == PROFILE_SAMPLES) all.blob = on_blob;
     else all.event = on_event;
     struct fxt_visitor visitor = trace_filter_visitor(&export.filter, &all);
-    const struct file_bounds bounds = trace_filter_bounds(&export.filter, on_file_end);
+    const struct file_bounds bounds = trace_filter_bounds(&export.filter, &own);
     enum status status = read_files(reader, options->max_faults, file_count, files, &visitor, &bounds);
     profile_finish(&export.profile);
     status = worse(status, trace_filter_status(&export.filter, "export"));
@@ -180,17 +184,17 @@ export_stacks(const struct options *options, FILE *out, int file_count, char **f
 static enum status
 export_blocked(const struct options *options, FILE *out, int file_count, char **files)
 {
-    const struct report_filter part = {
+    const struct trace_choice part = {
         .since_ns = choice.since_ns, .until_ns = choice.until_ns, .thread = choice.thread};
     struct report *report = report_new(options->memory_bytes, &part);
-    reader_choose(report->reader, trace_choice_text(&choice));
+    trace_filter_name(&choice, report->reader);
     struct profile profile;
     profile_init(&profile, report->reader, kind, !without_reasons);
     profile.with_threads = with_threads;
-    if (app_only) profile.app_only = &report->owners;
+    if (choice.app_only) profile.app_only = &report->owners;
     report->blocked_stacks = &profile;
     enum status status = report_read_all(report, options->max_faults, file_count, files);
-    status = worse(status, trace_filter_check("export", report));
+    status = worse(status, report_check_chosen("export", NULL, report));
     profile.first_ns = report->first_ns;
     profile.last_ns = report->last_ns;
     if (status < STATUS_USAGE) write_profile(&profile, out, files[0]);
@@ -210,7 +214,7 @@ export_chrome(const struct options *options, FILE *out, int file_count, char **f
     const struct fxt_visitor all = {
         .context = &chrome, .event = chrome_event, .object = chrome_object, .sched = chrome_sched};
     struct fxt_visitor visitor = trace_filter_visitor(&filter, &all);
-    const struct file_bounds bounds = trace_filter_bounds(&filter, NULL);
+    const struct file_bounds bounds = trace_filter_bounds(&filter, &(const struct file_bounds){0});
     enum status status = read_files(reader, options->max_faults, file_count, files, &visitor, &bounds);
     status = worse(status, trace_filter_status(&filter, "export"));
     trace_filter_free(&filter);
@@ -251,6 +255,7 @@ run_tables(const struct options *options, int file_count, char **files)
         fputs("vm-trace: export --tables reads each trace twice: give a file, not standard input\n", stderr);
         return STATUS_USAGE;
     }
+    tables.choice = choice;
     return export_tables(&tables, options->memory_bytes, options->max_faults, file_count, files);
 }
 
@@ -267,7 +272,7 @@ run_minutes(const struct options *options, int file_count, char **files)
         fputs("vm-trace: export --by=minute reads traces several times: give a file, not standard input\n", stderr);
         return STATUS_USAGE;
     }
-    return export_minutes(out_path, options->memory_bytes, options->max_faults, file_count, files);
+    return export_minutes(out_path, &choice, options->memory_bytes, options->max_faults, file_count, files);
 }
 
 /* Whether an option was given that would be ignored. */
@@ -293,16 +298,26 @@ useless_options(void)
     return one_weight && by_events && options_refused("weight", "is sum or lost with --format=firefox or pprof");
 }
 
+/* Whether the kind has what --reason and --method choose. Prints a message if not. */
+static bool
+picks_fit(void)
+{
+    if (!choice_picks(&choice) || by_minute || tables.folder != NULL) return true;
+    bool exits = kind == PROFILE_EXITS || kind == PROFILE_FALLBACKS;
+    bool methods = exits || kind == PROFILE_ALLOCATIONS || kind == PROFILE_CALLS;
+    if (choice.reason != NULL ? exits : methods) return true;
+    message("export: --%s, not %s", choice.reason != NULL
+            ? "reason chooses exits and fallbacks" : "method chooses exits, fallbacks, calls and allocations",
+            profile_names[kind].kind);
+    return false;
+}
+
 static enum status
 run(const struct options *options, int file_count, char **files)
 {
     if (useless_options()) return STATUS_USAGE;
-    if (!trace_filter_window("export", choice.since_ns, choice.until_ns)) return STATUS_USAGE;
-    if (trace_choice_any(&choice) && (by_minute || tables.folder != NULL || format == FORMAT_SQLITE)) {
-        fputs("vm-trace: export: --since, --until and --thread are not for --tables, --by and SQLite; vm-trace cut makes "
-              "a trace of a part\n", stderr);
-        return STATUS_USAGE;
-    }
+    if (!choice_window_any("export", choice.since_ns, choice.until_ns)) return STATUS_USAGE;
+    if (!picks_fit()) return STATUS_USAGE;
     if (by_minute) return run_minutes(options, file_count, files);
     if (tables.folder != NULL) return run_tables(options, file_count, files);
     if (format == FORMAT_NONE) {
@@ -324,12 +339,12 @@ run(const struct options *options, int file_count, char **files)
     enum status status;
     switch (format) {
       case FORMAT_SQLITE:
-        status = export_sqlite(options->memory_bytes, options->max_faults, &output, file_count, files);
+        status = export_sqlite(&choice, options->memory_bytes, options->max_faults, &output, file_count, files);
         break;
       case FORMAT_CHROME: status = export_chrome(options, output.file, file_count, files); break;
       case FORMAT_FIREFOX:
         status = export_firefox(output.file, options->memory_bytes, &choice, options->max_faults, firefox_samples(),
-                                !without_reasons, app_only, file_count, files);
+                                !without_reasons, file_count, files);
         break;
       default:
         status = (kind == PROFILE_BLOCKED ? export_blocked : export_stacks)(options, output.file, file_count, files);
@@ -361,7 +376,7 @@ static const struct cli_option export_options[] = {
     CLI_OPTION("threads", NULL, "begin each stack with the name of its thread", NULL, &with_threads),
     CLI_OPTION("no-reason", NULL, "end stacks with the innermost frame, not with the reason, the\n"
                "allocated class or the state", NULL, &without_reasons),
-    CLI_OPTION("app-only", NULL, "leave out the frames of gems, of the standard library and of Ruby", NULL, &app_only),
+    CLI_OPTION("app-only", NULL, "leave out the frames of gems, of the standard library and of Ruby", NULL, &choice.app_only),
     OPTION_MAX_FAULTS,
     OPTION_MEMORY,
     {0},
@@ -395,7 +410,8 @@ const struct command command_export = {
         "With --weight=lost exits weigh what they lost: the recorded exits of a line share the\n"
         "exact sum of its sites, and a line without recorded exits has `(no stack)`.\n"
         "With --since, --until or --thread it is only that part, and says so: what lies across a\n"
-        "border counts with its part inside. Not for --tables, --by and sqlite.\n"
+        "border counts with its part inside. With --reason or --method it has only these exits and\n"
+        "fallbacks, and with --method alone also calls and allocations: no states, no samples.\n"
         "OUT appears when it is complete; if its name ends in .gz or .zst, it is compressed.\n"
         "\n"
         "--format=pprof --by=minute merges traces into profiles of a minute,\n"

@@ -1,8 +1,8 @@
 /* html.c - `vm-trace html`: writes one self-contained page. */
+#include "analysis/choice.h"
 #include "analysis/page_data.h"
 #include "cli/command.h"
 #include "cli/page_file.h"
-#include "cli/trace_filter.h"
 
 static const char *out_path, *against, *below;
 static bool with_sources;
@@ -13,7 +13,7 @@ static enum status
 run(const struct options *options, int file_count, char **files)
 {
     if (!with_sources && options_refused("below", "is for --sources")) return STATUS_USAGE;
-    if (!trace_filter_window("html", choice.since_ns, choice.until_ns)) return STATUS_USAGE;
+    if (!choice_window_any("html", choice.since_ns, choice.until_ns)) return STATUS_USAGE;
     const struct page_options page = {
         .out_path = out_path, .with_sources = with_sources, .below = below, .max_calls = (uint32_t)max_calls,
         .choice = choice, .against = against};
@@ -61,6 +61,8 @@ const struct command command_html = {
         "appears when it is complete.\n"
         "With --since, --until or --thread the page has only that part, and says so: what lies\n"
         "across a border counts with its part inside, and sums of the whole trace are left out.\n"
+        "With --reason or --method it has only these exits and fallbacks; with --method alone also\n"
+        "calls, but no states of threads, pauses or samples.\n"
         "With --sources it has the sources, too, with counts and lost time beside their lines, and\n"
         "the tables lead there: at most 4 MiB, of the files that cost most. Files that are missing,\n"
         "have changed, or are not in the folder that --below names are named.\n",

@@ -2,14 +2,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/choice.h"
+#include "analysis/report_chosen.h"
 #include "cli/command.h"
-#include "cli/trace_filter.h"
 #include "render/advice_table.h"
 #include "render/document.h"
 #include "render/report_fold.h"
 #include "render/report_tables.h"
 
-static struct report_filter filter = {.since_ns = INT64_MIN, .until_ns = INT64_MAX};
+static struct trace_choice filter = {.since_ns = INT64_MIN, .until_ns = INT64_MAX};
 static enum document_format format = FORMAT_TEXT;
 static const char *table;
 static bool advice, all, kernel, by_endpoint, by_gem, each_thread;
@@ -90,7 +91,7 @@ find_endpoints(struct endpoints *endpoints, const struct options *options, int f
 static enum status
 run(const struct options *options, int file_count, char **files)
 {
-    if (!trace_filter_window("report", filter.since_ns, filter.until_ns)) return STATUS_USAGE;
+    if (!choice_window_any("report", filter.since_ns, filter.until_ns)) return STATUS_USAGE;
     const char *fault = no_endpoints(file_count, files);
     if (by_endpoint && fault != NULL) {
         fprintf(stderr, "vm-trace: report: --endpoints: %s\n", fault);
@@ -121,7 +122,7 @@ run(const struct options *options, int file_count, char **files)
             if (advice) advice_table_report(report, &document, options->top, NULL);
             if (!document_print(stdout, &document, format, table)) status = worse(status, STATUS_USAGE);
         }
-        status = worse(status, trace_filter_check("report", report));
+        status = worse(status, report_check_chosen("report", NULL, report));
         document_free(&document);
     }
     report_free(report);
@@ -132,7 +133,7 @@ run(const struct options *options, int file_count, char **files)
 
 static const struct cli_option report_options[] = {
     OPTION_TOP,
-    OPTIONS_TRACE_FILTER(filter),
+    OPTIONS_TRACE_CHOICE(filter),
     CLI_OPTION("all", NULL, "all tables and settings", NULL, &all),
     CLI_OPTION("exits", NULL, "exits and fallbacks, by place, reason and instruction", NULL, &subjects[EXITS]),
     CLI_OPTION("compiles", NULL, "what ran without compiled code, and what the compiler did", NULL,

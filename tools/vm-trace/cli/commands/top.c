@@ -42,7 +42,7 @@ static struct {
 static struct report *
 read_window(const struct options *options, int trace_count, char **traces)
 {
-    const struct report_filter filter = {
+    const struct trace_choice filter = {
         .since_ns = top.start_ns == INT64_MIN ? INT64_MIN : clock_ns(CLOCK_BOOTTIME) - window_ns - top.start_ns,
         .until_ns = INT64_MAX};
     struct report *report = report_new(options->memory_bytes, &filter);

@@ -3,6 +3,7 @@
 //   methods     [name, calls, total ns, own ns, longest ns] of the whole trace, largest own time first
 //   tracks      [process, tid, name, slices]
 //   recorded    calls; slices: how many of them, the longest ones, the page has; extras (see below)
+//   picked      whether it has those of chosen methods
 //   unrecorded  calls that the tracer left out; misfits: calls that do not nest
 //
 // #calls-data is base64 of a zlib stream of varints (lowest 7 bits first). These are columns with an

@@ -175,13 +175,15 @@ function calls_view({
   // --- all -----------------------------------------------------------------------------------------------
 
   function notes() {
-    const { unrecorded, recorded, misfits } = data.calls, list = [];
+    const { unrecorded, recorded, misfits, picked } = data.calls, list = [];
     if (unrecorded > 0) {
       list.push(`${plural(unrecorded, "call")} inside others were not recorded: too short, too deep, or not chosen. ` +
         "Their time is own time of the call around them.");
     }
     if (left_out > 0) {
-      list.push(`The page has the ${number(calls.count)} longest of ${plural(recorded, "call")}. In a window and in ` +
+      const those = picked ? `those ${number(calls.count)} of ${plural(recorded, "call")} whose method is chosen` :
+        `the ${number(calls.count)} longest of ${plural(recorded, "call")}`;
+      list.push(`The page has ${those}. In a window and in ` +
         "the flame graph, the time of the others is own time of their callers; the table of the whole trace has all.");
     }
     if (misfits > 0) list.push(`${plural(misfits, "call")} were dropped: they do not nest.`);
