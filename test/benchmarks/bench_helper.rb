@@ -42,7 +42,7 @@ class BenchTest < Minitest::Test
     write(name, <<~SH)
       #!/bin/sh
       #{before}
-      SPEED=#{speed} exec #{RbConfig.ruby} "$@"
+      SPEED=#{speed} exec #{RbConfig.ruby} --disable=gems "$@"
     SH
     FileUtils.chmod(0o755, path(name))
     path(name)
@@ -66,7 +66,7 @@ class BenchTest < Minitest::Test
 
   def compare(*arguments, env: {})
     env = { "VM_TRACE_BENCH_SAVED" => path("saved"), **env }
-    out, err, status = Open3.capture3(env, RbConfig.ruby, "-w", COMPARE, *arguments, chdir: dir, stdin_data: "")
+    out, err, status = Open3.capture3(env, RbConfig.ruby, "--disable=gems", "-w", COMPARE, *arguments, chdir: dir, stdin_data: "")
     [out, err, status.exitstatus]
   end
 

@@ -3,23 +3,26 @@
 # bytes, not time, and see nothing inside libc and SQLite except their callbacks.
 require_relative "tool_helper"
 require_relative "mutants"
+require_relative "served_tool"
 
 class TestGrowth < Minitest::Test
   include ToolHelper
 
   LONG = !ENV["LONG"].to_s.empty?
 
-  SMALL = 1500
+  SMALL = 500
   TIMES = 4
-  # From 1500 to 6000, n * n grows 16 times, and n log n 5 times. Tables that double may double once
+  # From 500 to 2000, n * n grows 16 times, and n log n 5 times. Tables that double may double once
   # more for the larger input.
   MOST_TIMES = { "basic blocks" => 6.5, "bytes allocated" => 11, "bytes at a time" => 11 }.freeze
 
   # The tool with counters, and whether it has the query command.
   def counting_tool
     skip "it builds a tool of its own, whose work is the same" if INSTRUMENTED
-    path = instrumented_tool("counting", "no compiler here counts basic blocks")
-    [path, tool("query", File.join(TRACES, "exits.fxt"), "select 1").err !~ /built without SQLite/]
+    @@counting ||= begin
+      counting = ServedTool.new(instrumented_tool("counting", "no compiler here counts basic blocks"), { "LC_ALL" => "C.UTF-8" })
+      [counting, tool("query", File.join(TRACES, "exits.fxt"), "select 1").err !~ /built without SQLite/]
+    end
   end
 
   SQL = "SELECT count(*), sum(dur) FROM slice; SELECT count(*) FROM slice LEFT JOIN args USING (arg_set_id); SELECT count(*) FROM flow;" \
@@ -54,17 +57,16 @@ class TestGrowth < Minitest::Test
   KEPT_COMMANDS = ["check", "report with advice", "annotate json", "html", "folded", "cut", "history"].freeze
   DAMAGED_COMMANDS = [*KEPT_COMMANDS, "html with sources", "merge", "dump"].freeze
 
-  # [basic blocks, bytes allocated, bytes at a time] of a command
-  def work_of(tool, command, path, other)
-    Dir.mktmpdir do |dir|
-      names = { "FILE" => path, "OTHER" => other, "OUT" => File.join(dir, "out") }
-      arguments = command.map { |word| word.gsub(/\b(FILE|OTHER|OUT)\b/, names) }
-      counted = File.join(dir, "work")
-      _, err, status = Open3.capture3({ "WORK" => counted, "LC_ALL" => "C.UTF-8" }, tool, *arguments, binmode: true)
-      nothing_matches = command.first == "history" || command.include?("--method=M*")
-      assert_includes nothing_matches ? [0, 1, 2] : [0, 1], status.exitstatus, "#{command}: #{err[0, 2000]}"
-      File.read(counted).split.map(&:to_i)
-    end
+  WORK_OF_NOTHING = {} # most tests have the same empty trace
+
+  # [basic blocks, bytes allocated, bytes at a time] of a command. `out`: what it may write
+  def work_of(tool, command, path, other, out)
+    names = { "FILE" => path, "OTHER" => other, "OUT" => out }
+    arguments = command.map { |word| word.gsub(/\b(FILE|OTHER|OUT)\b/, names) }
+    status = tool.run(out, *arguments).status
+    nothing_matches = command.first == "history" || command.include?("--method=M*")
+    assert_includes nothing_matches ? [0, 1, 2] : [0, 1], status, "#{command}: #{File.read("#{out}.err", 2000)}"
+    File.read("#{out}.work").split.map(&:to_i)
   end
 
   # Writes a trace, or a folder of several.
@@ -77,15 +79,19 @@ class TestGrowth < Minitest::Test
   def assert_grows_in_proportion(commands = COMMANDS, count: SMALL, &trace)
     tool, query = counting_tool
     Dir.mktmpdir do |dir|
-      paths = { none: 0, small: count, large: count * TIMES, other: count / 2 }.to_h do |name, size|
+      traces = { none: 0, small: count, large: count * TIMES, other: count / 2 }.transform_values(&trace)
+      traces.transform_values! { |made| made.is_a?(FxtBuilder) ? made.bytes : made }
+      paths = traces.to_h do |name, made|
         path = File.join(dir, "#{name}.fxt")
-        write(path, trace[size])
+        write(path, made)
         [name, path]
       end
       commands.each do |name, command|
         command = [command.first, "--max-faults=3", *command.drop(1)] unless command.first == "top"
         next if !query && WITH_SQLITE.include?(name)
-        none, small, large = %i[none small large].map { |size| work_of(tool, command, paths[size], paths[:other]) }
+        work = ->(size) { work_of(tool, command, paths[size], paths[:other], File.join(dir, "#{size} #{name}")) }
+        none = WORK_OF_NOTHING[[command, traces[:none], (traces[:other] if command.include?("OTHER"))]] ||= work[:none]
+        small, large = work[:small], work[:large]
         MOST_TIMES.each_with_index do |(what, most), i|
           least = [small[i] - none[i], i.zero? ? 20_000 : 1_000_000].max # what is small beside a chunk or a window is not growth
           times = (large[i] - none[i]).fdiv(least)
@@ -234,8 +240,9 @@ class TestGrowth < Minitest::Test
     end
   end
 
+  # The smaller one, too, nests 512 deep, as deep as slices do.
   def test_durations_that_nest_and_that_never_end
-    assert_parts_in_proportion(first: ->(b) { b.event(:begin, "compile", "whole", ts: 0) }) do |b, i|
+    assert_parts_in_proportion(count: 1500, first: ->(b) { b.event(:begin, "compile", "whole", ts: 0) }) do |b, i|
       b.event(:begin, "c#{i % 3}", text("name #{i}"), ts: 10 + i * 2)
       b.event(:end, "c#{i % 3}", text("name #{i}"), ts: 11 + i * 2) if i % 3 < 2
       during(b, "compile", "phase", 10 + i * 2, 11 + i * 2)
