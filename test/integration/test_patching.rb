@@ -22,7 +22,7 @@ class TestPatching < Integration::Test
   # Compiled code is patched in pieces. In between others run, compile and exit; what they compile is patched as well.
   def test_others_run_while_code_is_patched
     room = BASE < "ruby-3.4" ? [] : ["--zjit-mem-size=512"]
-    # YJIT's code has more exits, so it takes as many pieces.
+    # With YJIT so many methods take many pieces, too.
     methods, late = JIT == "yjit" ? [1000, 100] : [2500, 200]
     result = run_untraced(<<~'RUBY', *room, args: [methods, late].map(&:to_s), recorders: 3)
       N, LATE = ARGV.map { |number| Integer(number) }

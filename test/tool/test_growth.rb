@@ -90,7 +90,7 @@ class TestGrowth < Minitest::Test
         command = [command.first, "--max-faults=3", *command.drop(1)] unless command.first == "top"
         next if !query && WITH_SQLITE.include?(name)
         work = ->(size) { work_of(tool, command, paths[size], paths[:other], File.join(dir, "#{size} #{name}")) }
-        none = WORK_OF_NOTHING[[command, traces[:none], (traces[:other] if command.include?("OTHER"))]] ||= work[:none]
+        none = WORK_OF_NOTHING[[command, traces[:none], (traces[:other] if command.any? { |word| word.include?("OTHER") })]] ||= work[:none]
         small, large = work[:small], work[:large]
         MOST_TIMES.each_with_index do |(what, most), i|
           least = [small[i] - none[i], i.zero? ? 20_000 : 1_000_000].max # what is small beside a chunk or a window is not growth
