@@ -66,7 +66,8 @@ class BenchTest < Minitest::Test
 
   def compare(*arguments, env: {})
     env = { "VM_TRACE_BENCH_SAVED" => path("saved"), **env }
-    out, err, status = Open3.capture3(env, RbConfig.ruby, "--disable=gems", "-w", COMPARE, *arguments, chdir: dir, stdin_data: "")
+    command = [RbConfig.ruby, "--disable=gems", "-w", COMPARE]
+    out, err, status = Open3.capture3(env, *command, *arguments, chdir: dir, stdin_data: "")
     [out, err, status.exitstatus]
   end
 

@@ -98,7 +98,18 @@ module Integration
     run_ruby(script, "--zjit-call-threshold=2", "--zjit-trace-exits", "--zjit-trace-file=%p.fxt", *flags, **options)
   end
 
-  # The same; the program must succeed and print nothing on stderr. Returns its run.
+  # The program has no trace flag, succeeds and prints nothing on stderr. Returns its run.
+  def run_untraced(script, *flags, **options)
+    result = run_ruby(script, "--zjit-call-threshold=2", *flags, **options)
+    assert_predicate result.status, :success?, result.err
+    assert_empty result.err
+    result
+  end
+
+  # The trace of that name that a run has left.
+  def file(result, name) = result.traces.find { |trace| File.basename(trace.path) == name } || flunk("no #{name}")
+
+  # As run_traced; the program must succeed and print nothing on stderr. Returns its run.
   def trace(script, *flags, **options)
     result = run_traced(script, *flags, **options)
     assert_predicate result.status, :success?, result.err

@@ -474,7 +474,7 @@ class TestFile < Integration::Test
     flags = [*FLAGS, "--zjit-trace-max-size=4", "--zjit-trace-file=#{path("t.fxt")}"].map { |flag| jit(flag) }
     pid = Process.spawn(Integration::ENVIRONMENT, *@command, *flags, path("endless.rb"), err: File::NULL)
     wait_until_large(path("t.fxt"))
-    8.times do
+    20.times do
       out, status = Open3.capture2e(Trace::TOOL, "check", path("t.fxt"))
       assert_predicate status, :success?, out
     end

@@ -3,16 +3,6 @@
 require_relative "helper"
 
 class TestPatching < Integration::Test
-  # The program has no trace flag, succeeds and prints nothing.
-  def run_untraced(script, *flags, **options)
-    result = run_ruby(script, "--zjit-call-threshold=2", *flags, **options)
-    assert_predicate result.status, :success?, result.err
-    assert_empty result.err
-    result
-  end
-
-  def file(result, name) = result.traces.find { |trace| File.basename(trace.path) == name } || flunk("no #{name}")
-
   COMPILES = <<~'RUBY'
     N = 400
     N.times { |i| eval "def m#{i}(x, y) = (a = x + #{i}; b = a * 2; [a, b, y].max + b - a + x)" }
@@ -93,9 +83,8 @@ class TestPatching < Integration::Test
   end
 
   # YJIT's own count of all exits. In 3.3 the first includes those of stubs.
-  COUNTED = <<~RUBY
-    def counted = RubyVM::YJIT.runtime_stats.values_at(:side_exit_count, #{":exit_from_branch_stub, " if BASE >= "ruby-3.4"}:traced_cfunc_return).sum
-  RUBY
+  COUNTS = [:side_exit_count, *(:exit_from_branch_stub if BASE >= "ruby-3.4"), :traced_cfunc_return].freeze
+  COUNTED = "def counted = RubyVM::YJIT.runtime_stats.values_at(*#{COUNTS.inspect}).sum\n".freeze
 
   # Code is freed and overwritten, invalidated, runs out of memory: the sum of all traces is YJIT's
   # own count. Where an mprotect takes 20 us, each program takes minutes.
@@ -103,9 +92,13 @@ class TestPatching < Integration::Test
     limit = 4 * Integration::TIME_LIMIT
     [%w[--yjit-exec-mem-size=1], %w[--yjit-exec-mem-size=4 --yjit-code-gc]].each do |size, gc|
       rounds = Integration::LONG ? 9 : gc ? 2 : 4
-      result = run_untraced(COUNTED + <<~'RUBY', "--yjit-stats=quiet", size, *gc, args: [rounds.to_s], time_limit: limit)
+      flags = ["--yjit-stats=quiet", size, *gc]
+      result = run_untraced(COUNTED + <<~'RUBY', *flags, args: [rounds.to_s], time_limit: limit)
         rounds = ARGV[0].to_i
-        def grow(i) = eval("def m#{i}(x)\n" + (1..20).map { |j| "x = x + #{j} if x.to_i > #{j}" }.join("\n") + "\nend\n4.times { m#{i}(3.5) }; 4.times { m#{i}(40) }")
+        def grow(i)
+          additions = (1..20).map { |j| "x = x + #{j} if x.to_i > #{j}" }.join("\n")
+          eval("def m#{i}(x)\n#{additions}\nend\n4.times { m#{i}(3.5) }; 4.times { m#{i}(40) }")
+        end
         def exit(x) = x + 4_611_686_018_427_387_900
         found = []
         rounds.times do |round|

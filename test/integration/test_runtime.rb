@@ -8,16 +8,6 @@ class TestRuntime < Integration::Test
     10.times { foo; sub(1) }
   RUBY
 
-  # The program has no trace flag, succeeds and prints nothing.
-  def run_untraced(script, *flags, **options)
-    result = run_ruby(script, "--zjit-call-threshold=2", *flags, **options)
-    assert_predicate result.status, :success?, result.err
-    assert_empty result.err
-    result
-  end
-
-  def file(result, name) = result.traces.find { |trace| File.basename(trace.path) == name } || flunk("no #{name}")
-
   def test_each_trace_has_what_happened_while_it_was_on
     result = run_untraced(WARM + <<~'RUBY')
       p RubyVM::Trace.status

@@ -423,7 +423,8 @@ class TestStates < Integration::Test
     assert_near("lost") do
       result = record(script)
       assert_accounts(result.trace)
-      assert_operator threads(result.trace).fetch(result.pid).fetch("no_cpu", 0), :>, result.out.to_i / 4, "both had the CPU"
+      no_cpu = threads(result.trace).fetch(result.pid).fetch("no_cpu", 0)
+      assert_operator no_cpu, :>, result.out.to_i / 4, "both had the CPU"
       [[result.out.to_i, lost_in_main(result)]]
     end
   ensure
@@ -461,7 +462,8 @@ class TestStates < Integration::Test
   # The system may stop the program in the exit that costs the least. What the program itself measured decides whether
   # it was as it should be; the trace must agree.
   def record_ranked(streams)
-    script = "def now = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID, :nanosecond)\n$lost = Hash.new(0)\n" + RANKED
+    now = "def now = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID, :nanosecond)"
+    script = "#{now}\n$lost = Hash.new(0)\n" + RANKED
     script = script.gsub(/^  (often|sometimes|seldom)(\(.*\))( if .*)?$/) do
       "  (from = now; #$1#$2; $lost[#{$1.inspect}] += now - from)#$3"
     end

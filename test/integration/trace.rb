@@ -27,7 +27,9 @@ class Trace
   # Without reading the others, as long as nothing has asked for all: backtraces can be a hundred megabytes.
   def in_category(*categories)
     return @events.select { |event| categories.include?(event["cat"]) } if @events
-    (@in_category ||= {})[categories] ||= dumped_of(categories) || events.select { |event| categories.include?(event["cat"]) }
+    @in_category ||= {}
+    @in_category[categories] ||=
+      dumped_of(categories) || events.select { |event| categories.include?(event["cat"]) }
   end
 
   def exits(reason = nil)

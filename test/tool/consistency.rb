@@ -125,7 +125,8 @@ module Consistency
     def sum_up(pairs) = pairs.each_with_object(Hash.new(0)) { |(key, value), all| all[key] += value }
 
     def agree(what, found, wanted, within: 0)
-      found = sum_up(sum_up(found).map { |key, value| [key.is_a?(Array) ? key.map { |part| shown(part) } : shown(key), value] })
+      shown = ->(key) { key.is_a?(Array) ? key.map { |part| shown(part) } : shown(key) }
+      found = sum_up(sum_up(found).map { |key, value| [shown[key], value] })
       (found.keys | wanted.keys).each do |key|
         is, should_be = found.fetch(key, 0), wanted.fetch(key, 0)
         next if (is - should_be).abs <= (within.respond_to?(:call) ? within[key] : within)
@@ -548,7 +549,8 @@ module Consistency
             LEFT JOIN args f ON f.arg_set_id = s.arg_set_id AND f.key = '0'
         SQL
         assert status.success?
-        by_category = (out.empty? ? [] : JSON.parse(out)).group_by { |row| row["category"] }.tap { |all| all.default = [] }
+        rows = out.empty? ? [] : JSON.parse(out)
+        by_category = rows.group_by { |row| row["category"] }.tap { |all| all.default = [] }
         exits = by_category.values_at("side_exit", "recompile_exit", "fallback").flatten
         exits = exits.map { |row| [kind(row["category"]), row["name"], row["frame"].to_s, row["weight"]] }
         agree "reason", exits.map { |kind, reason, _, weight| [[kind, reason], weight] }, weighed_by_reason

@@ -34,7 +34,9 @@ class FxtSums
 
   # Leaves what --method and --reason choose.
   def pick(method, reason)
-    chosen = ->(label) { method.nil? || [label, label[/\A.*?(?= \()/]].compact.any? { |text| File.fnmatch(method, text) } }
+    chosen = lambda do |label|
+      method.nil? || [label, label[/\A.*?(?= \()/]].compact.any? { |text| File.fnmatch(method, text) }
+    end
     reasons = ->(text) { reason.nil? || [text, text[/\A[^(]*/]].any? { |name| File.fnmatch(reason, name) } }
     [@weighed, @counted].each { |sums| sums.select! { |(_, text, label), _| reasons[text] && chosen[label] } }
     @calls.select! { |(name, _), _| reason.nil? && chosen[name] }

@@ -1,6 +1,6 @@
-/* serve.c - linked into the tools that `make instrumented` builds, with -Wl,--wrap=main. If the variable SERVE is set, such a tool reads
- * commands from stdin and runs each in a process that it forks: to start a tool with a sanitizer takes longer than most commands.
- * See served_tool.rb. */
+/* serve.c - linked into the tools that `make instrumented` builds, with -Wl,--wrap=main. If the variable SERVE is
+ * set, such a tool reads commands from stdin and runs each in a process that it forks: to start a tool with a
+ * sanitizer takes longer than most commands. See served_tool.rb. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
@@ -47,7 +47,8 @@ write_to(const char *prefix, const char *suffix, int fd)
     close(file);
 }
 
-/* Run the command in `words` in this process: its output goes to PREFIX.out and PREFIX.err, its counts to PREFIX.work. */
+/* Run the command in `words` in this process: its output goes to PREFIX.out and PREFIX.err, its counts to
+ * PREFIX.work. */
 UNCOUNTED static void
 run(int count, const char *prefix)
 {
@@ -74,7 +75,8 @@ __wrap_main(int argc, char **argv)
         int count = 0, status;
         const char *prefix = request;
         words[count++] = argv[0];
-        for (char *at = request + strlen(request) + 1; at < request + size && count < (1 << 12) - 1; at += strlen(at) + 1) words[count++] = at;
+        char *at = request + strlen(request) + 1;
+        for (; at < request + size && count < (1 << 12) - 1; at += strlen(at) + 1) words[count++] = at;
         words[count] = NULL;
         pid_t child = fork();
         if (child == 0) run(count, prefix);

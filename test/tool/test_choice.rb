@@ -1,5 +1,5 @@
-# --since, --until, --thread, --reason and --method of `html`, `export` and `diff`: the part is that of `report` with the same
-# options, and says so. test_consistency.rb compares all numbers of the latter two.
+# --since, --until, --thread, --reason and --method of `html`, `export` and `diff`: the part is that of `report`
+# with the same options, and says so. test_consistency.rb compares all numbers of the latter two.
 require "csv"
 require "zlib"
 require_relative "page_helper"
@@ -351,7 +351,8 @@ class TestChoice < Minitest::Test
     end
   end
 
-  # A method whose exits are all gone is what a comparison is for; a thread that only one side has is compared with nothing.
+  # A method whose exits are all gone is what a comparison is for; a thread that only one side has is compared
+  # with nothing.
   def test_a_diff_of_what_one_side_has
     without = FxtBuilder.simple { |b| b.event(:instant, "side_exit", "Guard", ts: 10, args: { "0" => "B#b (b.rb:1)" }) }
     with_file(without) do |b|

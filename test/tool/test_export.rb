@@ -300,7 +300,8 @@ class TestExport < Minitest::Test
   def test_sqlite_has_the_rows_of_query
     (conformance_files + Conformance.files("streams/*_samples*.fxt")).uniq.each do |file|
       sqlite(file) do |ask|
-        assert_equal TABLES, ask["SELECT name FROM sqlite_schema WHERE type = 'table' AND name != 'partial' ORDER BY name"]
+        partial = ("partial" if tool("query", file, "SELECT 1").out.match?(PARTIAL_COLUMN))
+        assert_equal [*TABLES, *partial].sort, ask["SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name"]
         tables = TABLES + %w[slices]
         sql = rows_of_all(tables, ask)
         expected, found = [tool("query", file, sql).out.gsub(PARTIAL_COLUMN, "").lines(chomp: true).drop(1), ask[sql]].map do |lines|

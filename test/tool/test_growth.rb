@@ -20,7 +20,8 @@ class TestGrowth < Minitest::Test
   def counting_tool
     skip "it builds a tool of its own, whose work is the same" if INSTRUMENTED
     @@counting ||= begin
-      counting = ServedTool.new(instrumented_tool("counting", "no compiler here counts basic blocks"), { "LC_ALL" => "C.UTF-8" })
+      path = instrumented_tool("counting", "no compiler here counts basic blocks")
+      counting = ServedTool.new(path, { "LC_ALL" => "C.UTF-8" })
       [counting, tool("query", File.join(TRACES, "exits.fxt"), "select 1").err !~ /built without SQLite/]
     end
   end
@@ -90,7 +91,8 @@ class TestGrowth < Minitest::Test
         command = [command.first, "--max-faults=3", *command.drop(1)] unless command.first == "top"
         next if !query && WITH_SQLITE.include?(name)
         work = ->(size) { work_of(tool, command, paths[size], paths[:other], File.join(dir, "#{size} #{name}")) }
-        none = WORK_OF_NOTHING[[command, traces[:none], (traces[:other] if command.any? { |word| word.include?("OTHER") })]] ||= work[:none]
+        other = traces[:other] if command.any? { |word| word.include?("OTHER") }
+        none = WORK_OF_NOTHING[[command, traces[:none], other]] ||= work[:none]
         small, large = work[:small], work[:large]
         MOST_TIMES.each_with_index do |(what, most), i|
           least = [small[i] - none[i], i.zero? ? 20_000 : 1_000_000].max # what is small beside a chunk or a window is not growth

@@ -5,7 +5,6 @@
 
 #include <fcntl.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define HORIZON_NS UINT64_C(10000000)
@@ -25,15 +24,21 @@
 static bool use_ticks;
 
 uint64_t
-rb_vm_trace_clock_system_ns(void)
+rb_vm_trace_clock_ns_of(clockid_t id)
 {
     struct timespec ts;
-#ifdef CLOCK_BOOTTIME
-    clock_gettime(CLOCK_BOOTTIME, &ts);
-#else
-    clock_gettime(CLOCK_MONOTONIC, &ts); /* the nearest that other systems have */
-#endif
+    if (clock_gettime(id, &ts) != 0) return 0;
     return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t
+rb_vm_trace_clock_system_ns(void)
+{
+#ifdef CLOCK_BOOTTIME
+    return rb_vm_trace_clock_ns_of(CLOCK_BOOTTIME);
+#else
+    return rb_vm_trace_clock_ns_of(CLOCK_MONOTONIC); /* the nearest that other systems have */
+#endif
 }
 
 void

@@ -18,6 +18,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 struct vm_trace_clock {
     uint64_t anchor_ticks, anchor_ns;  /* from here on ticks are scaled; no time is reported before anchor_ns */
@@ -32,6 +33,9 @@ void rb_vm_trace_clock_init(void);
 
 /* Whether ticks are used. */
 bool rb_vm_trace_clock_ticks_p(void);
+
+/* Ns of one of the system's clocks; 0: there is none, or the thread that it is of has ended. Any thread. */
+uint64_t rb_vm_trace_clock_ns_of(clockid_t id);
 
 /* The system's own, always. Any thread. */
 uint64_t rb_vm_trace_clock_system_ns(void);

@@ -73,7 +73,7 @@ struct vm_trace_thread_times {
     struct vm_trace_cpu_look {
         uint64_t due_ns;         /* the first change of state from then on is the next look */
         uint64_t ns, cpu_ns;     /* time, and CPU time of the native thread */
-        uint64_t not_run_ns;     /* sum of the states in which a thread has no GVL */
+        uint64_t not_run_ns;     /* sum of the states in which it had no GVL, or no CPU */
         const char *native;      /* identifies the native thread; NULL: there was no look */
     } look;                      /* the last one at the CPU time of the thread */
     uint64_t changes;            /* of state */

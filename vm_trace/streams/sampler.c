@@ -217,10 +217,7 @@ static uint64_t
 cpu_ns_of(uint32_t tid)
 {
     enum { PER_THREAD = 4, SCHEDULER = 2 };
-    struct timespec time;
-    clockid_t clock = (clockid_t)(~tid << 3 | PER_THREAD | SCHEDULER);
-    if (clock_gettime(clock, &time) != 0) return 0;
-    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+    return rb_vm_trace_clock_ns_of((clockid_t)(~tid << 3 | PER_THREAD | SCHEDULER));
 }
 
 /* What the thread has used since it was charged last. */

@@ -75,8 +75,7 @@ charge_inline(struct rb_vm_trace_ractor *ractor, struct rb_vm_trace_states *stat
     struct vm_trace_level *level = innermost(states);
     uint64_t spent_ns = ns - since_ns;
     states->since_ns = ns;
-    if (__builtin_expect(ns >= states->times->look.due_ns, 0))
-        spent_ns -= rb_vm_trace_thread_times_no_cpu(states->times, spent_ns, ns);
+    spent_ns -= thread_times_no_cpu(states->times, spent_ns, ns);
     if (__builtin_expect(states->short_c_ns > 0, 0)) spent_ns -= charge_short_c_calls(states, spent_ns);
     rb_vm_trace_thread_times_add(states->times, level->state, spent_ns);
     /* Compiling is done once, whatever a call takes; a timed call stands for many. */
@@ -552,8 +551,7 @@ rb_vm_trace_states_resume(struct rb_vm_trace_ractor *ractor, struct rb_execution
     if (ready_ns < paused_ns) ready_ns = paused_ns;
     if (ready_ns > ns || state == VM_TRACE_GC) ready_ns = ns;
     uint64_t spent_ns = ready_ns - paused_ns;
-    if (state == VM_TRACE_GC && ns >= states->times->look.due_ns)
-        spent_ns -= rb_vm_trace_thread_times_no_cpu(states->times, spent_ns, ns);
+    if (state == VM_TRACE_GC) spent_ns -= thread_times_no_cpu(states->times, spent_ns, ns);
     rb_vm_trace_thread_times_add(states->times, state, spent_ns);
     rb_vm_trace_thread_times_add(states->times, VM_TRACE_WAITING, ns - ready_ns);
     states->since_ns = ns;

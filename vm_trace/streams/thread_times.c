@@ -5,7 +5,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* Guards both lists. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -153,23 +152,16 @@ rb_vm_trace_thread_times_renew(struct vm_trace_thread_times *times, uint64_t fro
 /* Its address identifies a native thread: a Ruby thread may run on several ones. */
 static __thread char native;
 
-static uint64_t
-native_cpu_ns(void)
-{
-    struct timespec time;
-    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) != 0) return 0;
-    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-}
-
 uint64_t
-rb_vm_trace_thread_times_no_cpu(struct vm_trace_thread_times *times, uint64_t spent_ns, uint64_t ns)
+rb_vm_trace_thread_times_look(struct vm_trace_thread_times *times, uint64_t spent_ns, uint64_t ns)
 {
-    /* Less may be the difference between two clocks that are read one after the other. */
-    enum { LEAST_NS = 20000 };
+    /* Less than LEAST_NS may be the difference between two clocks that are read one after the other. */
+    enum { LOOK_EVERY_NS = 1000000, LEAST_NS = 20000 };
     const struct vm_trace_cpu_look before = times->look;
     struct vm_trace_cpu_look *look = &times->look;
     *look = (struct vm_trace_cpu_look){
-        .due_ns = ns + VM_TRACE_LOOK_EVERY_NS, .ns = ns, .cpu_ns = native_cpu_ns(), .native = &native,
+        .due_ns = ns + LOOK_EVERY_NS, .ns = ns, .native = &native,
+        .cpu_ns = rb_vm_trace_clock_ns_of(CLOCK_THREAD_CPUTIME_ID),
         .not_run_ns = times->ns[VM_TRACE_WAITING] + times->ns[VM_TRACE_NO_CPU] + times->ns[VM_TRACE_BLOCKED]
     };
     if (before.native != &native || !look->cpu_ns) return 0;

@@ -38,15 +38,21 @@ rb_vm_trace_thread_times_add(struct vm_trace_thread_times *times, enum vm_trace_
     __atomic_store_n(&times->ns[state], times->ns[state] + ns, __ATOMIC_RELAXED);
 }
 
-enum { VM_TRACE_LOOK_EVERY_NS = 1000000 };
+/* The function after this one, when it is due. */
+uint64_t rb_vm_trace_thread_times_look(struct vm_trace_thread_times *times, uint64_t spent_ns, uint64_t ns);
 
 /*
  * Returns how much of the last `spent_ns` of the thread with the GVL, until `ns`, it had no CPU, and
- * adds that to its sum. Called by the thread itself, at changes of state that are due (look.due_ns). A
- * wait for a CPU is mostly longer than the time between two looks, so that the state that ends with a
- * look is the one in which it was. Reads the system's CPU clock of the native thread.
+ * adds that to its sum. Called by the thread itself when a state ends. A millisecond after the last look
+ * the next one is due, which reads the system's CPU clock of the native thread. A wait for a CPU is
+ * mostly longer than that, so that the state that ends with a look is the one in which it was.
  */
-uint64_t rb_vm_trace_thread_times_no_cpu(struct vm_trace_thread_times *times, uint64_t spent_ns, uint64_t ns);
+static inline uint64_t
+thread_times_no_cpu(struct vm_trace_thread_times *times, uint64_t spent_ns, uint64_t ns)
+{
+    if (__builtin_expect(ns < times->look.due_ns, 1)) return 0;
+    return rb_vm_trace_thread_times_look(times, spent_ns, ns);
+}
 
 /* After each change. */
 static inline void

@@ -23,27 +23,40 @@ choice_picks(const struct trace_choice *choice)
     return choice->reason != NULL || choice->method != NULL;
 }
 
+const char *
+choice_picked(const struct trace_choice *choice)
+{
+    if (choice->reason != NULL) return "exits and fallbacks";
+    return choice->method != NULL ? "exits, fallbacks, calls and allocations" : NULL;
+}
+
+char *
+choice_window_text(const struct trace_choice *choice)
+{
+    char since[40] = "the start", until[40] = "the end";
+    if (choice->since_ns == INT64_MIN && choice->until_ns == INT64_MAX) return NULL;
+    if (choice->since_ns != INT64_MIN) snprintf(since, sizeof since, "%.9g s", (double)choice->since_ns / 1e9);
+    if (choice->until_ns != INT64_MAX) snprintf(until, sizeof until, "%.9g s", (double)choice->until_ns / 1e9);
+    return xformat("from %s to %s", since, until);
+}
+
 char *
 choice_text(const struct trace_choice *choice)
 {
     if (!choice_cuts(choice) && !choice_picks(choice)) return NULL;
-    char *text, since[40] = "the start", until[40] = "the end";
+    char *text, *window = choice_window_text(choice);
     size_t bytes;
     FILE *out = xmemstream(&text, &bytes);
-    if (choice->since_ns != INT64_MIN) snprintf(since, sizeof since, "%.9g s", (double)choice->since_ns / 1e9);
-    if (choice->until_ns != INT64_MAX) snprintf(until, sizeof until, "%.9g s", (double)choice->until_ns / 1e9);
-    const char *between = "";
-    if (choice->since_ns != INT64_MIN || choice->until_ns != INT64_MAX)
-        fprintf(out, "from %s to %s", since, until), between = ", ";
-    const char *const names[] = {"thread", "reason", "method"};
+    const char *between = "", *const names[] = {"thread", "reason", "method"};
     const char *const globs[] = {choice->thread, choice->reason, choice->method};
+    if (window != NULL) fputs(window, out), between = ", ";
+    free(window);
     for (unsigned i = 0; i < 3; i++) {
         if (globs[i] == NULL) continue;
         fprintf(out, "%s%s %s", between, names[i], globs[i]);
         between = ", ";
     }
-    if (choice->reason != NULL) fputs(" (exits and fallbacks)", out);
-    else if (choice->method != NULL) fputs(" (exits, fallbacks, calls and allocations)", out);
+    if (choice_picks(choice)) fprintf(out, " (%s)", choice_picked(choice));
     fclose(out);
     return text;
 }
@@ -102,9 +115,9 @@ print_threads(const struct choice_seen *seen)
 {
     unsigned named = 0;
     for (uint32_t i = 0; i < seen->thread_count && named <= THREADS_NAMED; i++) {
-        bool repeated = false;
-        for (uint32_t before = 0; before < i && !repeated; before++) repeated = seen->threads[before] == seen->threads[i];
-        if (repeated) continue;
+        uint32_t same = 0;
+        while (seen->threads[same] != seen->threads[i]) same++;
+        if (same < i) continue;
         fputs(named == 0 ? "; there are " : ", ", stderr);
         if (named++ < THREADS_NAMED) print_escaped(stderr, pool_string(seen->pool, seen->threads[i]));
         else fputs("...", stderr);

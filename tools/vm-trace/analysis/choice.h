@@ -22,7 +22,12 @@ struct trace_choice {
 bool choice_cuts(const struct trace_choice *choice);
 /* Whether a reason or a method is. */
 bool choice_picks(const struct trace_choice *choice);
-/* "from 3 s to 5 s, thread web*, method Foo#* (exits, fallbacks, calls and allocations)"; malloc'ed. NULL: all is chosen. */
+/* What --reason and --method choose among: "exits and fallbacks". NULL: neither is given. */
+const char *choice_picked(const struct trace_choice *choice);
+/* "from 3 s to the end"; malloc'ed. NULL: any time. */
+char *choice_window_text(const struct trace_choice *choice);
+/* "from 3 s to 5 s, thread web*, method Foo#* (exits, fallbacks, calls and allocations)"; malloc'ed. NULL: all is
+ * chosen. */
 char *choice_text(const struct trace_choice *choice);
 
 /* What was found in the records. */
@@ -40,8 +45,8 @@ struct choice_seen {
 bool choice_window_any(const char *command, int64_t since_ns, int64_t until_ns);
 /* Whether the window lies in a trace of this length. Prints a message if not. */
 bool choice_window_in(const char *command, const char *where, int64_t since_ns, int64_t length_ns);
-/* Prints a message for the first option that nothing matches. STATUS_USAGE if it must be misspelled; a known reason just
- * has no events. */
+/* Prints a message for the first option that nothing matches. STATUS_USAGE if it must be misspelled; a known reason
+ * just has no events. */
 enum status choice_check(const char *command, const struct trace_choice *choice, const struct choice_seen *seen);
 
 #endif

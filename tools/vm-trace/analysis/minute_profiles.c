@@ -229,21 +229,11 @@ merge_minute(struct minute_trace *trace, int64_t minute, struct window *window)
     }
 }
 
-static struct report *
-new_report(const struct minute_profiles *profiles)
-{
-    struct trace_choice without_time = *profiles->choice;
-    without_time.since_ns = INT64_MIN, without_time.until_ns = INT64_MAX;
-    struct report *report = report_new(profiles->memory_bytes, &without_time);
-    report_choose(report, profiles->choice);
-    return report;
-}
-
 static void
 read_windows(struct minute_trace *trace)
 {
     const struct fxt_visitor all = {.context = trace, .event = on_event};
-    struct report *report = new_report(trace->profiles);
+    struct report *report = report_new_chosen(trace->profiles->memory_bytes, trace->profiles->choice);
     size_t minutes = (size_t)(trace->last - trace->first) + 1;
     trace->reader = report->reader;
     trace->windows = xcalloc(minutes, sizeof *trace->windows);
@@ -316,7 +306,7 @@ minute_profiles_read(struct minute_profiles *profiles, char *file)
         file_message(file, strerror(errno));
         return STATUS_CANNOT_READ;
     }
-    struct report *report = new_report(profiles);
+    struct report *report = report_new_chosen(profiles->memory_bytes, profiles->choice);
     enum status status = report_read_all(report, profiles->max_faults, 1, &file);
     fxt_parts_copy(&profiles->parts, reader_parts(report->reader));
     status = worse(status, report_check_chosen("export", file, report));

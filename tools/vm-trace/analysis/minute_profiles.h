@@ -32,7 +32,8 @@ struct minute_profiles {
 };
 
 /* `choice`: of each trace, from its own first event on; it must live as long. */
-struct minute_profiles *minute_profiles_new(const struct trace_choice *choice, size_t memory_bytes, uint64_t max_faults);
+struct minute_profiles *minute_profiles_new(const struct trace_choice *choice, size_t memory_bytes,
+                                            uint64_t max_faults);
 void minute_profiles_free(struct minute_profiles *profiles);
 /* Reads a trace, prints its faults, and adds what happened in each of its minutes. Without an event
  * trace/host, service and version are `unknown`, and the trace ends at the time of its file. */

@@ -52,8 +52,8 @@ struct profile {
     enum profile_kind kind;
     bool with_reasons;
     struct frame_owners *app_only; /* frames of others are left out; NULL: all are in */
-    /* NULL, or a function of the caller: whether a call, or a place without recorded exits, counts. The reason of a call
-     * is STRING_NONE. */
+    /* NULL, or a function of the caller: whether a call, or a place without recorded exits, counts. The reason of a
+     * call is STRING_NONE. */
     bool (*picks)(void *context, uint32_t reason, uint32_t label);
     void *picks_context;
     bool with_threads; /* each stack begins with its thread; false after profile_init */

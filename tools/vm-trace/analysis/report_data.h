@@ -166,7 +166,7 @@ struct report {
     struct trace_choice filter;
     struct glob reason_glob, method_glob;
     struct frame_owners owners;
-    struct trace_filter choice; /* see report_choose */
+    struct trace_filter choice; /* see report_new_chosen */
     bool chooses;
 
     struct report_file *files;
@@ -223,10 +223,10 @@ struct report {
 };
 
 struct report *report_new(size_t memory_bytes, const struct trace_choice *filter);
+/* The same, but each file, or what report_read reads as one, counts only as far as its time and thread are chosen, as
+ * if `vm-trace cut` had made it. Times are from its own first event on. */
+struct report *report_new_chosen(size_t memory_bytes, const struct trace_choice *choice);
 void report_free(struct report *report);
-/* Before reading: each file, or what report_read reads as one, counts only as far as its time and thread are chosen, as if
- * `vm-trace cut` had made it. Times are from its own first event on. Reasons and methods are chosen by report_new. */
-void report_choose(struct report *report, const struct trace_choice *choice);
 /* Reads files and prints their faults; what it could read counts. Pieces of one recording, one after the other, are of
  * the same process. Returns the worst status. Names must live as long as the report. */
 enum status report_read_all(struct report *report, uint64_t max_faults, int file_count, char **files);

@@ -949,13 +949,17 @@ report_new(size_t memory_bytes, const struct trace_choice *filter)
     return report;
 }
 
-void
-report_choose(struct report *report, const struct trace_choice *choice)
+struct report *
+report_new_chosen(size_t memory_bytes, const struct trace_choice *choice)
 {
+    struct trace_choice without_time = *choice;
+    without_time.since_ns = INT64_MIN, without_time.until_ns = INT64_MAX;
+    struct report *report = report_new(memory_bytes, &without_time);
     trace_filter_init(&report->choice, choice, report->reader);
     trace_filter_samples(&report->choice, &report->samples.all);
     report->chooses = report->choice.cuts;
     report->choice.picks = false;
+    return report;
 }
 
 void

@@ -109,7 +109,7 @@ bool
 trace_filter_picks(struct trace_filter *filter, uint32_t reason, uint32_t label)
 {
     const struct pool *pool = reader_pool(filter->reader);
-    bool method = glob_matches(&filter->method, pool, label); /* both are asked: choice_check says what nothing matches */
+    bool method = glob_matches(&filter->method, pool, label); /* both are asked: choice_check says what none matches */
     return glob_matches(&filter->reason, pool, reason) && method;
 }
 
@@ -120,7 +120,8 @@ sum_picked(struct trace_filter *filter, const struct fxt_event *event)
     struct pool *pool = reader_pool(filter->reader);
     switch (event->name.id) {
       case STRING_SITE:
-        return filter->sums || trace_filter_picks(filter, event_reason(pool, event), event_text(pool, event, STRING_LOCATION));
+        return filter->sums ||
+               trace_filter_picks(filter, event_reason(pool, event), event_text(pool, event, STRING_LOCATION));
       case STRING_INTERPRETED:
         return filter->choice.reason == NULL &&
                trace_filter_picks(filter, STRING_NONE, event_text(pool, event, STRING_ISEQ));

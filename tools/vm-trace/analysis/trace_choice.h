@@ -11,8 +11,9 @@
  * across a border is passed with its part inside; records of scheduling from outside have the time of the border, so
  * that the states there are known.
  * A process with settings ends with an event trace/cut, as in what `vm-trace cut` writes, at its last time. Events
- * about the trace as a whole (settings, host) are passed; sums of the whole trace only if neither a time nor a thread is
- * chosen. Who sums up needs all calls for the own times of some, and all sites, which may lack the class of their method.
+ * about the trace as a whole (settings, host) are passed; sums of the whole trace only if neither a time nor a thread
+ * is chosen. Who sums up needs all calls for the own times of some, and all sites, which may lack the class of their
+ * method.
  */
 #include "analysis/choice.h"
 #include "analysis/frame_owner.h"
@@ -62,7 +63,7 @@ bool trace_filter_sample(struct trace_filter *filter, const struct time_sample *
 void trace_filter_samples(struct trace_filter *filter, struct time_samples *samples);
 /* For a profile that gets the filter's records: it gets all calls, and counts those that are chosen. */
 void trace_filter_profile(struct trace_filter *filter, struct profile *profile);
-/* For read_files with that visitor: at the end of a file, the filter's end comes first. `inner` are those of its user. */
+/* For read_files with that visitor: at the end of a file, the filter's end comes first. `inner`: those of its user. */
 struct file_bounds trace_filter_bounds(struct trace_filter *filter, const struct file_bounds *inner);
 /* Passes what is still open, and the events trace/cut. */
 void trace_filter_file_end(struct trace_filter *filter);

@@ -47,10 +47,8 @@ read_before(struct page_data *before, const char *against, uint64_t max_faults)
 static struct report *
 read_report(const struct page_options *page, const struct options *options, int file_count, char **files)
 {
-    const struct trace_choice picks = {
-        .since_ns = INT64_MIN, .until_ns = INT64_MAX, .reason = page->choice.reason, .method = page->choice.method};
-    struct report *report = report_new(options->memory_bytes, &picks);
-    report_choose(report, &page->choice);
+    struct report *report = report_new_chosen(options->memory_bytes, &page->choice);
+    report->filter.thread = NULL; /* its records are chosen already, and name no other thread */
     report->silent = true;
     bool again = true;
     for (int i = 0; i < file_count; i++) again &= strcmp(files[i], "-") != 0;

@@ -10,6 +10,7 @@
 
 /* Reads each file several times (analysis/minute_profiles.h), and prints on stdout how many profiles were written.
  * A trace that is of no use is reported, and the others count. Returns the worst status. */
-enum status export_minutes(const char *folder, const struct trace_choice *choice, size_t memory_bytes, uint64_t max_faults, int file_count, char **files);
+enum status export_minutes(const char *folder, const struct trace_choice *choice, size_t memory_bytes,
+                           uint64_t max_faults, int file_count, char **files);
 
 #endif

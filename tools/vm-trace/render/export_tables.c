@@ -271,16 +271,12 @@ chosen(struct tables_export *export, const char *file, struct report *report)
 static enum status
 export_trace(struct tables_export *export, char *file)
 {
-    const struct trace_choice *choice = &export->options.choice;
-    struct trace_choice without_time = *choice;
     struct stat stat_of;
     if (stat(file, &stat_of) != 0) {
         note(export, TROUBLE_UNREADABLE, file, "cannot be opened: %s", strerror(errno));
         return STATUS_CANNOT_READ;
     }
-    without_time.since_ns = INT64_MIN, without_time.until_ns = INT64_MAX;
-    struct report *report = report_new(export->memory_bytes, &without_time);
-    report_choose(report, choice);
+    struct report *report = report_new_chosen(export->memory_bytes, &export->options.choice);
     enum status status = report_read_all(report, export->max_faults, 1, &file);
     uint64_t before = export->processes;
     uint32_t count = shown_processes(report);

@@ -414,21 +414,15 @@ static void
 add_filters(struct report *report, struct document *document)
 {
     const struct trace_choice *filter = &report->filter;
-    if (filter->since_ns != INT64_MIN || filter->until_ns != INT64_MAX) {
-        char since[40] = "the start", until[40] = "the end";
-        if (filter->since_ns != INT64_MIN) snprintf(since, sizeof since, "%.9g s", (double)filter->since_ns / 1e9);
-        if (filter->until_ns != INT64_MAX) snprintf(until, sizeof until, "%.9g s", (double)filter->until_ns / 1e9);
-        document_line(document, "only", document_text(document, "from %s to %s", since, until));
-    }
-    const char *with_methods = filter->reason != NULL ? ": exits and fallbacks"
-                                                      : ": exits, fallbacks, calls and allocations";
+    char *window = choice_window_text(filter);
+    if (window != NULL) document_line(document, "only", document_text(document, "%s", window));
+    free(window);
     const char *names[] = {"reason", "method", "thread"}, *globs[] = {filter->reason, filter->method, filter->thread};
     for (unsigned i = 0; i < 3; i++) {
         if (globs[i] == NULL) continue;
-        document_line(document, "only", document_text(document, "%s %s%s", names[i], globs[i],
-                                                      i == 0   ? ": exits and fallbacks"
-                                                      : i == 1 ? with_methods
-                                                               : ""));
+        const char *picked = i < 2 ? choice_picked(filter) : NULL;
+        document_line(document, "only", document_text(document, "%s %s%s%s", names[i], globs[i],
+                                                      picked != NULL ? ": " : "", picked != NULL ? picked : ""));
     }
 }
 

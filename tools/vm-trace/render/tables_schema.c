@@ -37,7 +37,8 @@ static const struct table_column processes[] = {
     {"clock_jump_ns", TABLE_INTEGER, "how far the wall clock moved against the trace's clock during the trace"},
     {"time_from", TABLE_TEXT, "host: the event trace/host; mtime: of the file, because the trace has no such event"},
     {"command", TABLE_TEXT, "command line; empty without --with-command"},
-    {"partial", TABLE_TEXT, "empty: the trace was read as a whole; else what of it was chosen, or was read, and why not all"},
+    {"partial", TABLE_TEXT,
+     "empty: the trace was read as a whole; else what of it was chosen, or was read, and why not all"},
     {0},
 };
 

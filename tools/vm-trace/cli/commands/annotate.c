@@ -16,7 +16,7 @@
 #include "render/document.h"
 #include "render/report_tables.h"
 
-static struct trace_choice filter = {.since_ns = INT64_MIN, .until_ns = INT64_MAX};
+static struct trace_choice filter = TRACE_CHOICE_ALL;
 static enum document_format format = FORMAT_TEXT;
 static const char *table_id;
 static uint64_t context = 2;

@@ -270,16 +270,6 @@ find_sides(int *count, char **files)
     return first;
 }
 
-static struct report *
-new_report(const struct options *options)
-{
-    struct trace_choice without_time = choice;
-    without_time.since_ns = INT64_MIN, without_time.until_ns = INT64_MAX;
-    struct report *report = report_new(options->memory_bytes, &without_time);
-    report_choose(report, &choice);
-    return report;
-}
-
 /* Whether anything is chosen in the run that was read. Prints a message if not. */
 static bool
 any_chosen(const struct report *report, const char *run)
@@ -355,7 +345,7 @@ compare_sides(const struct options *options, int file_count, char **files)
         fputs("vm-trace: diff takes two files or folders, or `A... vs B...`; see vm-trace diff --help\n", stderr);
         return STATUS_USAGE;
     }
-    struct report *report = new_report(options);
+    struct report *report = report_new_chosen(options->memory_bytes, &choice);
     enum status status = read_runs(report, options->max_faults, (uint32_t)first_side, file_count, files);
     if (status < STATUS_USAGE)
         status = of_comparison(status, compare(report, (uint32_t)first_side, NULL, options->top));
@@ -375,7 +365,7 @@ compare_versions(const struct options *options, int argument_count, char **argum
     enum status status = deploy_find(&deploy, options->memory_bytes, service, file_count, files);
     if (status < STATUS_USAGE) {
         const char *const names[SIDES] = {deploy.names[0], deploy.names[1]};
-        struct report *report = new_report(options);
+        struct report *report = report_new_chosen(options->memory_bytes, &choice);
         status = worse(status, report_read_all(report, options->max_faults, (int)deploy.count, deploy.files));
         status = worse(status, report_check_chosen("diff", NULL, report));
         if (status < STATUS_USAGE) status = of_comparison(status, compare(report, deploy.old_count, names, options->top));

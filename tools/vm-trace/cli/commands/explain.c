@@ -109,7 +109,8 @@ static enum status
 explain_trace(const struct options *options, int file_count, char **files, const uint32_t *chosen, const char *site)
 {
     char *method = site != NULL ? glob_of_site(site) : NULL;
-    const struct trace_choice filter = {.since_ns = INT64_MIN, .until_ns = INT64_MAX, .method = method};
+    struct trace_choice filter = TRACE_CHOICE_ALL;
+    filter.method = method;
     struct report *report = report_new(options->memory_bytes, &filter);
     enum status status = report_read_all(report, options->max_faults, file_count, files);
     if (report_readable(report)) {

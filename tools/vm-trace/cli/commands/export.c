@@ -306,8 +306,7 @@ picks_fit(void)
     bool exits = kind == PROFILE_EXITS || kind == PROFILE_FALLBACKS;
     bool methods = exits || kind == PROFILE_ALLOCATIONS || kind == PROFILE_CALLS;
     if (choice.reason != NULL ? exits : methods) return true;
-    message("export: --%s, not %s", choice.reason != NULL
-            ? "reason chooses exits and fallbacks" : "method chooses exits, fallbacks, calls and allocations",
+    message("export: --%s chooses %s, not %s", choice.reason != NULL ? "reason" : "method", choice_picked(&choice),
             profile_names[kind].kind);
     return false;
 }
@@ -376,7 +375,8 @@ static const struct cli_option export_options[] = {
     CLI_OPTION("threads", NULL, "begin each stack with the name of its thread", NULL, &with_threads),
     CLI_OPTION("no-reason", NULL, "end stacks with the innermost frame, not with the reason, the\n"
                "allocated class or the state", NULL, &without_reasons),
-    CLI_OPTION("app-only", NULL, "leave out the frames of gems, of the standard library and of Ruby", NULL, &choice.app_only),
+    CLI_OPTION("app-only", NULL, "leave out the frames of gems, of the standard library and of Ruby", NULL,
+               &choice.app_only),
     OPTION_MAX_FAULTS,
     OPTION_MEMORY,
     {0},

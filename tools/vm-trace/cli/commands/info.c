@@ -9,7 +9,7 @@ static const char *table;
 static enum status
 run(const struct options *options, int file_count, char **files)
 {
-    const struct trace_choice all = {.since_ns = INT64_MIN, .until_ns = INT64_MAX};
+    const struct trace_choice all = TRACE_CHOICE_ALL;
     struct report *report = report_new(options->memory_bytes, &all);
     enum status status = report_read_all(report, options->max_faults, file_count, files);
     if (report_readable(report)) {

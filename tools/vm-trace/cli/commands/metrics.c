@@ -95,7 +95,7 @@ read_all(struct report *report, const struct options *options)
 static enum status
 run(const struct options *options, int argument_count, char **arguments)
 {
-    const struct trace_choice filter = {.since_ns = INT64_MIN, .until_ns = INT64_MAX};
+    const struct trace_choice filter = TRACE_CHOICE_ALL;
     struct output output;
     if (!metrics_labels_p(labels)) {
         fputs("vm-trace: metrics: --labels takes NAME=\"VALUE\", with commas between several\n", stderr);

@@ -80,7 +80,7 @@ print_report(struct report *report, const struct document *head, uint64_t top)
 static bool
 print_first(const struct options *options, int count, char **traces)
 {
-    const struct trace_choice all = {.since_ns = INT64_MIN, .until_ns = INT64_MAX};
+    const struct trace_choice all = TRACE_CHOICE_ALL;
     struct report *report = report_new(options->memory_bytes, &all);
     struct endpoints endpoints;
     enum { FAULTS = 3 };

@@ -10,7 +10,7 @@
 #include "render/report_fold.h"
 #include "render/report_tables.h"
 
-static struct trace_choice filter = {.since_ns = INT64_MIN, .until_ns = INT64_MAX};
+static struct trace_choice filter = TRACE_CHOICE_ALL;
 static enum document_format format = FORMAT_TEXT;
 static const char *table;
 static bool advice, all, kernel, by_endpoint, by_gem, each_thread;
