@@ -24,20 +24,12 @@
 static bool use_ticks;
 
 uint64_t
-rb_vm_trace_clock_ns_of(clockid_t id)
-{
-    struct timespec ts;
-    if (clock_gettime(id, &ts) != 0) return 0;
-    return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
-}
-
-uint64_t
 rb_vm_trace_clock_system_ns(void)
 {
 #ifdef CLOCK_BOOTTIME
-    return rb_vm_trace_clock_ns_of(CLOCK_BOOTTIME);
+    return clock_ns_of(CLOCK_BOOTTIME);
 #else
-    return rb_vm_trace_clock_ns_of(CLOCK_MONOTONIC); /* the nearest that other systems have */
+    return clock_ns_of(CLOCK_MONOTONIC); /* the nearest that other systems have */
 #endif
 }
 

@@ -217,7 +217,7 @@ static uint64_t
 cpu_ns_of(uint32_t tid)
 {
     enum { PER_THREAD = 4, SCHEDULER = 2 };
-    return rb_vm_trace_clock_ns_of((clockid_t)(~tid << 3 | PER_THREAD | SCHEDULER));
+    return clock_ns_of((clockid_t)(~tid << 3 | PER_THREAD | SCHEDULER));
 }
 
 /* What the thread has used since it was charged last. */

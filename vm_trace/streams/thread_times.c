@@ -161,7 +161,7 @@ rb_vm_trace_thread_times_look(struct vm_trace_thread_times *times, uint64_t spen
     struct vm_trace_cpu_look *look = &times->look;
     *look = (struct vm_trace_cpu_look){
         .due_ns = ns + LOOK_EVERY_NS, .ns = ns, .native = &native,
-        .cpu_ns = rb_vm_trace_clock_ns_of(CLOCK_THREAD_CPUTIME_ID),
+        .cpu_ns = clock_ns_of(CLOCK_THREAD_CPUTIME_ID),
         .not_run_ns = times->ns[VM_TRACE_WAITING] + times->ns[VM_TRACE_NO_CPU] + times->ns[VM_TRACE_BLOCKED]
     };
     if (before.native != &native || !look->cpu_ns) return 0;
