@@ -113,19 +113,24 @@ class TestMake < BuildTest
     end
   end
 
+  # What `make instrumented` links with the tool.
+  def add_sources_for_tests
+    FileUtils.mkdir_p(project.path("project/test/tool"))
+    %w[serve.c work.c].each { |file| FileUtils.cp("#{Project::ROOT}/test/tool/#{file}", project.path("project/test/tool")) }
+  end
+
   def instrumented(kind) = project.path("project/build/#{kind}/vm-trace")
   def fault(kind) = project.read("project/build/#{kind}/fault")
 
   def test_tools_for_tests_are_built_with_flags_of_their_own
     project.configure
-    FileUtils.mkdir_p(project.path("project/test/tool"))
-    FileUtils.cp("#{Project::ROOT}/test/tool/work.c", project.path("project/test/tool"))
+    add_sources_for_tests
     compiler("none")
     assert_make "instrumented", "CFLAGS=-O3"
     %w[sanitized counting].each { |kind| assert_equal "42\n", `#{instrumented(kind)}` }
     compiled = project.read("compiled").lines.grep(/ -c /)
     flags = [/-fsanitize=address,undefined/, /-fsanitize-coverage=trace-pc/, /-O3/]
-    assert_equal [2, 3, 0], flags.map { |flag| compiled.grep(flag).size }
+    assert_equal [3, 4, 0], flags.map { |flag| compiled.grep(flag).size }
     assert_empty assert_make("instrumented", "CFLAGS=-O3")
     project.write("project/tools/vm-trace/answer.h", "#define ANSWER 43\n")
     out = assert_make("instrumented", "CFLAGS=-O3")
@@ -136,8 +141,7 @@ class TestMake < BuildTest
 
   def test_a_compiler_that_cannot_build_a_tool_for_tests_says_so_and_stops_nothing
     project.configure
-    FileUtils.mkdir_p(project.path("project/test/tool"))
-    FileUtils.cp("#{Project::ROOT}/test/tool/work.c", project.path("project/test/tool"))
+    add_sources_for_tests
     compiler("*-fsanitize=*")
     assert_make "instrumented"
     assert_equal [false, true], %w[sanitized counting].map { |kind| File.exist?(instrumented(kind)) }

@@ -685,22 +685,43 @@ time_without_a_cpu_is_not_lost(void **state)
     trace_free(trace);
 }
 
-/* The interval between two looks has many states: what came before the last one is not taken from it. */
+/* The interval between two looks has many states; the last one gets what cannot have been in those before it. */
 static void
-a_state_has_no_more_time_without_a_cpu_than_it_took(void **state)
+two_states_without_cpu(uint64_t before, uint64_t in, uint64_t ran)
 {
-    (void)state;
     start_without_cpu();
     struct entered entry = enter(&outer);
-    pass_without_cpu(MS / 2);
+    pass_without_cpu(before);
     exit_to_interpreter(entry, site);
-    pass(MS / 2 + 1);
+    pass_without_cpu(in);
+    pass(ran);
     leave_interpreted();
     struct trace *trace = finish_without_cpu();
-    assert_state(trace, "compiled", MS / 2);
-    assert_state(trace, "no_cpu", MS / 2);
-    assert_state(trace, "exited", 1);
+    assert_state(trace, "compiled", before);
+    assert_state(trace, "no_cpu", in);
+    assert_state(trace, "exited", ran);
     trace_free(trace);
+}
+
+static void
+a_state_gets_no_time_without_a_cpu_from_those_before_it(void **state)
+{
+    (void)state;
+    two_states_without_cpu(MS * 3 / 5, 0, MS * 2 / 5 + 1);
+}
+
+static void
+a_short_state_loses_nothing_to_a_wait_before_it(void **state)
+{
+    (void)state;
+    two_states_without_cpu(MS - 60, 0, 61);
+}
+
+static void
+a_wait_that_did_not_fit_before_a_state_was_in_it(void **state)
+{
+    (void)state;
+    two_states_without_cpu(MS * 2 / 5, MS * 4 / 5, 90);
 }
 
 static void
@@ -1144,7 +1165,9 @@ main(void)
         isolated_test(compiling_is_not_lost),
         isolated_test(pauses_are_not_lost),
         isolated_test(time_without_a_cpu_is_not_lost),
-        isolated_test(a_state_has_no_more_time_without_a_cpu_than_it_took),
+        isolated_test(a_state_gets_no_time_without_a_cpu_from_those_before_it),
+        isolated_test(a_short_state_loses_nothing_to_a_wait_before_it),
+        isolated_test(a_wait_that_did_not_fit_before_a_state_was_in_it),
         isolated_test(a_thread_that_waits_needs_no_cpu),
         isolated_test(a_collection_without_a_cpu_takes_none_from_the_state_after_it),
         isolated_test(methods_in_c_are_not_lost),

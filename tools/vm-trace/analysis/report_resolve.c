@@ -11,7 +11,7 @@
 bool
 report_exit_wanted(struct report *report, uint32_t reason, uint32_t location)
 {
-    /* Both are asked: trace_filter.h reports what nothing matches. */
+    /* Both are asked: glob.h reports what nothing matches. */
     bool method = glob_matches(&report->method_glob, report->pool, location);
     return glob_matches(&report->reason_glob, report->pool, reason) && method;
 }
