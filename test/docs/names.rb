@@ -35,7 +35,8 @@ module Names
                      lost_us longest_us exit_interupt]
   }.values.flatten.freeze
   # Programs whose options are theirs.
-  PROGRAMS = %w[apt-get curl docker git protoc rbenv ruby-build valgrind worker_main tools/install-build-deps].freeze
+  PROGRAMS = %w[apt-get curl docker git protoc rbenv ruby-build trace_processor valgrind worker_main
+                tools/install-build-deps].freeze
 
   # Comments of C and Rust, and of what else is a program here.
   C_COMMENT = %r{/\*.*?\*/|//[^\n]*}m
@@ -125,7 +126,8 @@ module Names
   # A metric is called vm_trace_NAME.
   METRICS = CODE["tools/vm-trace/render/metrics.c"].scan(/"(\w+)"/).map { |(name)| "vm_trace_#{name}" }
   ALL_FILES = FILES + SOURCES.flat_map { |source| Dir.glob("**/*", base: source) }
-  WORDS = [*CODE.values, *METRICS, *ALL_FILES].flat_map { |text| text.scan(/[a-zA-Z_]\w*/) }.to_h { [_1, true] }
+  VIEWS = Open3.capture2(TOOL, "query", "--views")[0] # of the schema
+  WORDS = [*CODE.values, *METRICS, *ALL_FILES, VIEWS].flat_map { |text| text.scan(/[a-zA-Z_]\w*/) }.to_h { [_1, true] }
   HELP = Open3.capture2(TOOL, "--help")[0][/^Commands:\n(.*?)\n\n/m, 1].scan(/^  (\w+)/).flatten.to_h do |command|
     [command, Open3.capture2(TOOL, command, "--help")[0].scan(OPTION)]
   end

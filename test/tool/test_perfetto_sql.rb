@@ -301,4 +301,48 @@ class TestPerfettoSql < Minitest::Test
       refused("#{start} create virtual table j using #{call}", message)
     end
   end
+
+  # --- views of events ---
+
+  # The rows of all statements.
+  def json(sql, trace) = tool("query", "--format=json", trace, sql).out.split(/(?<=^\]\n)/).flat_map { |array| JSON.parse(array) }
+
+  def views = tool("query", "--views").out
+  def names_of_views = views.scan(/^CREATE OR REPLACE PERFETTO VIEW (vm_\w+) AS /).flatten
+
+  # What a program gives its events has no columns.
+  def with_arguments_of_its_own?(slice) = %w[marker syscall].include?(slice["category"])
+
+  def test_each_event_is_in_one_view_with_all_its_arguments
+    rows("select 1") # or skip
+    Dir[File.join(TRACES, "*.fxt")].each do |trace|
+      slices = json("select s.id, ts, dur, utid, category, s.name from slice s left join thread_track k on k.id = s.track_id", trace)
+      args = json("select s.id, key, display_value from slice s join args using (arg_set_id)", trace).group_by { |arg| arg["id"] }
+      found = json(names_of_views.map { |view| "select * from #{view};" }.join, trace)
+      assert_equal slices.map { |slice| slice["id"] }.sort, found.map { |row| row["id"] }.sort, trace
+      found = found.to_h { |row| [row["id"], row] }
+      slices.each do |slice|
+        row = found[slice["id"]]
+        assert_equal slice, row.slice(*slice.keys)
+        next if with_arguments_of_its_own?(slice)
+        expected = args.fetch(slice["id"], []).to_h { |arg| [arg["key"].sub(/\A(\d)\z/, 'frame_\1').sub("10+", "frames_rest"), arg["display_value"]] }
+        assert_equal expected, row.except(*slice.keys).compact.transform_values(&:to_s), "#{trace}: #{slice}"
+      end
+    end
+  end
+
+  def test_views_are_a_module
+    trace = File.join(TRACES, "exits.fxt")
+    count = "select category, count(*) from vm_exit group by 1"
+    expected = rows("select category, count(*) from slice where category glob '*_exit' group by 1", trace)
+    refute_empty expected
+    [count, "include perfetto module vm_trace.events; #{count}", "#{views} #{count}"].each do |sql|
+      assert_equal expected, rows(sql, trace), sql
+    end
+  end
+
+  def test_a_query_needs_a_file_but_for_the_views
+    assert_equal ["", 2], [tool("query").out, tool("query").status]
+    assert_match "needs a file and SQL", tool("query").err
+  end
 end

@@ -14,7 +14,8 @@
 
 #define PERFETTO_HAS_MORE "Perfetto has more: open the trace in https://ui.perfetto.dev or with its trace_processor"
 
-static const char *const modules[] = {"slices.flow", "slices.self_dur", "slices.slices", "slices.with_context"};
+static const char *const modules[] = {"slices.flow", "slices.self_dur", "slices.slices", "slices.with_context",
+                                      "vm_trace.events"};
 enum { MODULES = sizeof modules / sizeof modules[0] };
 
 /* --- reading ------------------------------------------------------------------------------------------------- */

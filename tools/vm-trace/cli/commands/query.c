@@ -16,10 +16,12 @@
 /* Values of the options. */
 static const char *sql_file;
 static struct { bool given; enum sql_format format; } rows = {.format = SQL_CSV};
+static bool views_only;
 
 #ifdef HAVE_SQLITE3
 #include "db/database.h"
 #include "db/dialect.h"
+#include "db/event_views.h"
 
 static void
 print_message(const char *message)
@@ -85,7 +87,8 @@ words_of(sqlite3 *db)
     static const char *const keywords[] = {
         "SELECT", "FROM", "WHERE", "GROUP BY", "ORDER BY", "LIMIT", "JOIN", "LEFT JOIN", "USING", "DISTINCT", "HAVING",
         "DESC", "GLOB", "REGEXP", "BETWEEN", "CREATE", "VIEW", "TABLE", "PERFETTO", "INCLUDE PERFETTO MODULE",
-        "SPAN_JOIN", "SPAN_LEFT_JOIN", "SPAN_OUTER_JOIN", "PARTITIONED", "slices.with_context", "slices.self_dur"};
+        "SPAN_JOIN", "SPAN_LEFT_JOIN", "SPAN_OUTER_JOIN", "PARTITIONED", "slices.with_context", "slices.self_dur",
+        "vm_trace.events"};
     struct words words = {0};
     for (unsigned i = 0; i < sizeof keywords / sizeof keywords[0]; i++) add_word(&words, keywords[i]);
     tables_words(db, add_word, &words);
@@ -104,7 +107,8 @@ words_of(sqlite3 *db)
 static void
 run_prompt(sqlite3 *db, enum sql_format format, const char *partial)
 {
-    puts("SQL over slice, args, thread, process, track, thread_track, counter, flow, sched, stats.\n"
+    puts("SQL over slice, args, thread, process, track, thread_track, counter, flow, sched, stats,\n"
+         "and vm_exit, vm_site, vm_gc, ... (Tab shows all).\n"
          "A query ends with ; and Ctrl-D ends the prompt.");
     struct words words = words_of(db);
     char *sql = NULL, *line;
@@ -184,6 +188,15 @@ query_files(const struct options *options, int file_count, char **files, const s
     return worse(status, finish_output());
 }
 
+static enum status
+print_views(void)
+{
+    char *sql = event_views_sql("CREATE OR REPLACE PERFETTO VIEW");
+    fputs(sql != NULL ? sql : "", stdout);
+    sqlite3_free(sql);
+    return finish_output();
+}
+
 /* A single word is no SQL that prints anything, but a name with a typing error. */
 static bool
 missing_file_p(const char *argument)
@@ -195,9 +208,10 @@ static enum status
 run(const struct options *options, int argument_count, char **arguments)
 {
     struct request request = {.format = rows.format};
+    if (views_only) return print_views();
     /* The last argument is SQL unless a file of that name exists. */
     bool has_sql = sql_file == NULL && argument_count > 1 && access(arguments[argument_count - 1], F_OK) != 0;
-    if (sql_file == NULL && !has_sql && !isatty(STDIN_FILENO)) {
+    if (argument_count == 0 || (sql_file == NULL && !has_sql && !isatty(STDIN_FILENO))) {
         fputs("vm-trace: query needs a file and SQL; see vm-trace query --help\n", stderr);
         return STATUS_USAGE;
     }
@@ -248,6 +262,7 @@ take_row_format(const struct cli_option *option, const char *text)
 static const struct cli_option query_options[] = {
     CLI_OPTION("file", "FILE.sql", "run the SQL in a file (- for standard input)", take_text, &sql_file),
     CLI_OPTION("format", "FORMAT", "csv (default; table at the prompt), table or json", take_row_format, NULL),
+    CLI_OPTION("views", NULL, "print the SQL of the views vm_*, a module for Perfetto, and end", NULL, &views_only),
     OPTION_MAX_FAULTS,
     OPTION_MEMORY,
     {0},
@@ -267,11 +282,13 @@ const struct command command_query = {
         "and _DUR; ancestor_slice, descendant_slice, following_flow, preceding_flow and\n"
         "directly_connected_flow; SPAN_JOIN, _LEFT_ and _OUTER_; CREATE PERFETTO TABLE and VIEW;\n"
         "and the modules slices.with_context and slices.self_dur.\n"
+        "Of its own it has a view for each kind of event, with its arguments as columns: vm_exit,\n"
+        "vm_fallback, vm_site, vm_compile, vm_gc, vm_states, and so on (--views).\n"
         "Which method exits for which reason:\n"
-        "  SELECT s.name AS reason, a.display_value AS method, COUNT(*) AS count\n"
-        "  FROM slice s JOIN args a ON a.arg_set_id = s.arg_set_id AND a.key = '0'\n"
-        "  GROUP BY s.name, a.display_value ORDER BY count DESC\n",
+        "  SELECT name AS reason, frame_0 AS method, COUNT(*) AS count, SUM(lost_ns) AS lost_ns\n"
+        "  FROM vm_exit GROUP BY 1, 2 ORDER BY count DESC\n",
     .folders = true,
+    .may_lack_arguments = true,
     .options = query_options,
     .run = run,
 };

@@ -1,0 +1,157 @@
+/* event_views.c - see event_views.h. A category has one view. Of the category "trace" each event has its own. */
+#ifdef HAVE_SQLITE3
+#include <assert.h>
+#include <sqlite3.h>
+#include <stdbool.h>
+
+#include "db/event_views.h"
+#include "fxt/known_strings.h"
+
+static const char *const texts[KNOWN_STRINGS_END] = {
+#define FIXED(name, text) [STRING_##name] = text,
+#define STRING(name, text) [STRING_##name] = text,
+#include "vm_trace/schema/events.def"
+};
+
+enum row_kind { ROW_EVENT, ROW_ALSO, ROW_ARG };
+enum { STRING_ANY = STRING_NONE };
+
+/* A row of events.def. */
+struct row {
+    uint8_t kind;
+    bool frames, slice; /* of an argument: it stands for all of a backtrace; of an event: it is one */
+    uint16_t name;      /* of an event its category */
+    uint16_t other;     /* of an event its name */
+};
+
+#define SLICE_INSTANT true
+#define SLICE_SPAN true
+#define SLICE_DURATION true
+#define SLICE_COMPLETE true
+#define SLICE_ASYNC true
+#define SLICE_MARKER true
+#define SLICE_COUNTER false
+#define SLICE_FLOW false
+#define FRAMES_CALLERS true
+#define FRAMES_FRAMES true
+#define FRAMES_STRING false
+#define FRAMES_UINT32 false
+#define FRAMES_UINT64 false
+#define FRAMES_UINT false
+#define FRAMES_INT false
+#define FRAMES_INTEGER false
+#define FRAMES_ADDRESS false
+#define FRAMES_ANYTHING false
+
+static const struct row rows[] = {
+#define EVENT(category, name, form) {ROW_EVENT, false, SLICE_##form, STRING_##category, STRING_##name},
+#define ALSO(category, name, form) {ROW_ALSO, false, SLICE_##form, STRING_##category, STRING_##name},
+#define ARG(name, type, need, meaning) {ROW_ARG, FRAMES_##type, false, STRING_##name, STRING_NONE},
+#include "vm_trace/schema/events.def"
+    {ROW_EVENT, false, false, STRING_NONE, STRING_NONE}
+};
+enum { ROWS = sizeof rows / sizeof *rows, VIEWS_MAX = 48, CATEGORIES_MAX = 2, COLUMNS_MAX = 64 };
+
+struct view {
+    const char *name; /* after vm_ */
+    uint16_t event;   /* or STRING_ANY */
+    unsigned category_count, column_count;
+    uint16_t categories[CATEGORIES_MAX];
+    const struct row *columns[COLUMNS_MAX];
+};
+
+struct views {
+    unsigned count;
+    struct view list[VIEWS_MAX];
+};
+
+static const char *
+name_of(const struct row *event)
+{
+    if (event->name == STRING_SIDE_EXIT || event->name == STRING_RECOMPILE_EXIT) return "exit";
+    return texts[event->name == STRING_TRACE ? event->other : event->name];
+}
+
+static struct view *
+view_of(struct views *views, const struct row *event)
+{
+    struct view *view = views->list;
+    while (view < views->list + views->count && view->name != name_of(event)) view++;
+    if (view == views->list + views->count) {
+        assert(views->count < VIEWS_MAX);
+        views->count++;
+        *view = (struct view){.name = name_of(event),
+                              .event = event->name == STRING_TRACE ? event->other : STRING_ANY};
+    }
+    for (unsigned i = 0; i < view->category_count; i++) {
+        if (view->categories[i] == event->name) return view;
+    }
+    assert(view->category_count < CATEGORIES_MAX);
+    view->categories[view->category_count++] = event->name;
+    return view;
+}
+
+static void
+add_column(struct view *view, const struct row *argument)
+{
+    if (argument->name == STRING_ANY) return;
+    for (unsigned i = 0; i < view->column_count; i++) {
+        if (view->columns[i]->name == argument->name) return;
+    }
+    assert(view->column_count < COLUMNS_MAX);
+    view->columns[view->column_count++] = argument;
+}
+
+/* Arguments follow their events: an EVENT and any number of ALSO. */
+static void
+gather(struct views *views)
+{
+    const struct row *events = rows;
+    for (const struct row *row = rows; row < rows + ROWS - 1; row++) {
+        if (row->kind == ROW_EVENT) events = row;
+        if (row->kind != ROW_ARG) {
+            if (row->slice) view_of(views, row);
+            continue;
+        }
+        for (const struct row *event = events; event->kind != ROW_ARG; event++) {
+            if (event->slice) add_column(view_of(views, event), row);
+        }
+    }
+}
+
+static void
+put_columns(sqlite3_str *sql, const struct row *argument)
+{
+    unsigned last = argument->frames ? STRING_FRAME_REST : argument->name;
+    for (unsigned name = argument->name; name <= last; name++) {
+        const char *alias = name == STRING_FRAME_REST ? "frames_rest" : texts[name];
+        const char *prefix = name < STRING_FRAME_REST ? "frame_" : "";
+        sqlite3_str_appendf(sql, ", EXTRACT_ARG(s.arg_set_id, %Q) AS \"%s%w\"", texts[name], prefix, alias);
+    }
+}
+
+static void
+put_view(sqlite3_str *sql, const char *create, const struct view *view)
+{
+    sqlite3_str_appendf(sql, "%s vm_%w AS SELECT s.id, s.ts, s.dur, k.utid, s.category, s.name", create, view->name);
+    for (unsigned i = 0; i < view->column_count; i++) put_columns(sql, view->columns[i]);
+    sqlite3_str_appendall(sql, " FROM slice s LEFT JOIN thread_track k ON k.id = s.track_id WHERE s.category IN (");
+    for (unsigned i = 0; i < view->category_count; i++)
+        sqlite3_str_appendf(sql, "%s%Q", i > 0 ? ", " : "", texts[view->categories[i]]);
+    sqlite3_str_appendall(sql, ")");
+    if (view->event != STRING_ANY) sqlite3_str_appendf(sql, " AND s.name = %Q", texts[view->event]);
+    sqlite3_str_appendall(sql, ";\n");
+}
+
+char *
+event_views_sql(const char *create)
+{
+    struct views views = {0};
+    gather(&views);
+    sqlite3_str *sql = sqlite3_str_new(NULL);
+    for (unsigned i = 0; i < views.count; i++) put_view(sql, create, &views.list[i]);
+    return sqlite3_str_finish(sql);
+}
+#else
+typedef int event_views_need_sqlite; /* a file must not be empty */
+#endif
