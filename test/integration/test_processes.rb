@@ -520,6 +520,23 @@ class TestProcesses < Integration::Test
     puts victim, served.map { |pair| pair.join("=") }.join(" ")
   RUBY
 
+  # By $0 and by setproctitle, which differ in what Ruby remembers; longer than the arguments, and not at all.
+  def test_processes_are_told_apart_by_their_titles
+    titles = ["worker 1", "shop: worker 2 [busy] #{"é" * 400}"]
+    result = trace(FOO + <<~RUBY)
+      fork { $0 = #{titles[0].dump}; foo }
+      fork { Process.setproctitle(#{titles[1].dump}); foo }
+      foo
+      Process.waitall
+    RUBY
+    names = result.traces.map { |trace| trace.query("SELECT name FROM process WHERE pid > 0")[0][0] }
+    assert_equal ["ruby", titles[0], titles[1].byteslice(0, 256).scrub("")].sort, names.sort
+    out, = Open3.capture2(Trace::TOOL, "report", "--format=json", *result.traces.map(&:path))
+    rows = JSON.parse(out)["processes"]["rows"].to_h { |process| [process["pid"], process["title"]] }
+    assert_nil rows.fetch(result.pid)
+    assert_equal names.sort - ["ruby"], rows.values.compact.sort
+  end
+
   def test_a_preforking_server_has_each_workers_exits_in_the_workers_own_file
     result = run_traced(NUMBERED + SERVER, ended: false)
     assert_predicate result.status, :success?, result.err

@@ -34,6 +34,21 @@ class TestFirst < Minitest::Test
     assert_equal 5, rows.size, "one has all the rows that there may be"
   end
 
+  # What is written last holds; of several processes the first one is the program.
+  def test_a_title_names_the_program
+    titled = lambda do |pid, *titles|
+      OurTrace.new(pid: pid).build.tap { |b| titles.each { |title| b.process_name(pid, title) } }
+    end
+    head = ->(*traces) { with_files(*traces) { |*paths| tool("report", *paths).out.lines.first[/.*?(?=: ruby 4)/] } }
+    assert_match(/\Aruby --zjit-t/, head[titled[42]])
+    assert_equal "shop: worker 7", head[titled[42, "shop: worker", "shop: worker 7"]]
+    assert_match(/\Aruby --zjit-t/, head[titled[42], titled[43, "shop: worker"]])
+    rows = with_files(titled[42], titled[43, "shop: worker"]) do |*paths|
+      JSON.parse(tool("report", "--format=json", *paths).out)["processes"]["rows"]
+    end
+    assert_equal [[42, nil], [43, "shop: worker"]], rows.map { |row| row.values_at("pid", "title") }
+  end
+
   def test_top_is_the_number_of_causes
     causes = ->(top) { lines_of(Dir.chdir(TRACES) { tool("report", "--top=#{top}", "states.fxt").out }).size }
     assert_equal [2, 5], [causes[2], causes[9]]

@@ -325,6 +325,7 @@ read_object(struct trace *trace, const uint64_t *words, size_t at, size_t size)
         named->process = process;
     }
     named->name = name.text;
+    if (type == OBJECT_PROCESS) trace->process_name = name.text;
     trace->thread_name_count += type == OBJECT_THREAD;
     return true;
 }

@@ -69,6 +69,7 @@ struct trace {
     size_t record_count;  /* of all but padding and the magic number */
     size_t padding_words;
     size_t string_count;  /* records that define one */
+    const char *process_name; /* as written last; of one process */
     size_t thread_name_count; /* records that name a thread */
     size_t open_spans;    /* durations that have not ended */
     size_t open_asyncs;   /* async events likewise */

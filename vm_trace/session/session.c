@@ -838,6 +838,7 @@ write_last_words(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_
         if (session.jit_came_late && rb_vm_trace_event_write(ractor, ec, rb_vm_trace_write_jit, NULL)) totals.events++;
         if (rb_vm_trace_more_counts_p(&totals) && rb_vm_trace_event_write(ractor, ec, rb_vm_trace_write_counts, &totals))
             totals.events++;
+        rb_vm_trace_writer_name_process(&ractor->writer);
         struct vm_trace_summary summary = { .totals = totals, .least_ns = rb_vm_trace_ractor_latest_ns() + 1 };
         if (rb_vm_trace_event_write(ractor, ec, rb_vm_trace_write_summary, &summary)) totals.events++;
         rb_vm_trace_writer_close(&ractor->writer);

@@ -449,6 +449,7 @@ write_last_words(struct copy *copy, struct rb_vm_trace_save *save)
     if (rb_vm_trace_more_counts_p(&totals)) rb_vm_trace_event_write(ractor, NULL, rb_vm_trace_write_counts, &totals);
     totals.sampled = copy->counts.sampled;
     totals.events = copy->counts.events + ractor->writer.events; /* settings, sites, losses */
+    rb_vm_trace_writer_name_process(&ractor->writer);
     struct vm_trace_summary summary = { totals, save->why, copy->last_ns };
     rb_vm_trace_event_write(ractor, NULL, rb_vm_trace_write_summary, &summary);
     save->events = totals.events + 1;

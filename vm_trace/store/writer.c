@@ -3,6 +3,7 @@
  */
 #include "vm_trace/store/writer.h"
 #include "vm_trace/base/known_strings.h"
+#include "vm_trace/base/process_title.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +11,11 @@
 /* One provider for all writers: each run of chunks introduces it again, which empties the tables. */
 #define PROVIDER_ID 1
 static const char PROVIDER_NAME[] = "ruby vm_trace";
-static const char PROCESS_NAME[] = "ruby";
-/* Room for a loss and a summary with the text and the thread that they may need. */
-#define LAST_WORDS 160
-#define LAST_STRINGS 10
+#define PROCESS_NAME "ruby" /* of one without a title */
+enum { PROCESS_NAME_BYTES = 256 };
+/* Room for a loss, the name of the process, and a summary, with the text and the thread that they may need. */
+#define LAST_WORDS 200
+#define LAST_STRINGS 11
 /*
  * The most that an event takes, with all that it names: its own name, ten frames, instruction,
  * ISEQ, its thread's name and that of the native one, each a record as long as any can be; the rest
@@ -126,12 +128,17 @@ set_chunk(struct rb_vm_trace_writer *writer, const struct rb_vm_trace_chunk *chu
     writer->chunk = *chunk;
 }
 
-static void
-write_process(struct rb_vm_trace_writer *writer, unsigned name)
+void
+rb_vm_trace_writer_name_process(struct rb_vm_trace_writer *writer)
 {
+    char name[PROCESS_NAME_BYTES] = PROCESS_NAME;
+    size_t bytes = rb_vm_trace_process_title(name, sizeof(name));
+    struct vm_trace_slot slot = { 0, 0 };
+    if (!rb_vm_trace_writer_define(writer, &slot, name, bytes ? bytes : sizeof(PROCESS_NAME) - 1)) return;
     uint64_t *record = writer_reserve(writer, 2);
+    if (!record) return;
     record[1] = writer->pid;
-    writer_publish(writer, 2, fxt_kernel_object_header(2, FXT_OBJECT_PROCESS, name, 0));
+    writer_publish(writer, 2, fxt_kernel_object_header(2, FXT_OBJECT_PROCESS, slot.index, 0));
 }
 
 static bool
@@ -179,8 +186,7 @@ begin_tables(struct rb_vm_trace_writer *writer)
         const char *text = rb_vm_trace_known_text((enum known_string)string, &bytes);
         rb_vm_trace_writer_define(writer, &slot, text, bytes);
     }
-    rb_vm_trace_writer_define(writer, &slot, PROCESS_NAME, sizeof(PROCESS_NAME) - 1);
-    write_process(writer, slot.index);
+    rb_vm_trace_writer_name_process(writer);
 }
 
 bool

@@ -266,6 +266,12 @@ bool rb_vm_trace_writer_name_thread(struct rb_vm_trace_writer *writer, uint32_t 
                                     const char *name, size_t name_bytes, unsigned *index_out);
 
 /*
+ * Name the process: the title that the program gave it, or "ruby". A new chunk begins with it; readers use the last
+ * one. It is left out when the chunk is full.
+ */
+void rb_vm_trace_writer_name_process(struct rb_vm_trace_writer *writer);
+
+/*
  * Index of the thread that stands for "none" in scheduling records (pid and tid 0), which is
  * defined when a chunk has it first. 0: the chunk is full.
  */

@@ -163,6 +163,7 @@ enum report_stream { REPORT_CALLS, REPORT_SYSCALLS, REPORT_CPUS, REPORT_SAMPLES,
 struct report {
     struct reader *reader;
     struct pool *pool;
+    uint32_t title; /* name of the setting that has the title of a process */
     struct trace_choice filter;
     struct glob reason_glob, method_glob;
     struct frame_owners owners;

@@ -138,18 +138,6 @@ thread_of(struct report *report, uint32_t recording, uint32_t pid, uint32_t tid)
 }
 
 static void
-on_object(void *context, const struct fxt_object *object)
-{
-    struct report *report = context;
-    if (object->type == FXT_OBJECT_PROCESS) return;
-    uint32_t row = thread_of(report, object->recording, object->pid, object->tid);
-    struct report_thread *thread = report_thread(report, row);
-    thread->name = pool_id(report->pool, object->name);
-    thread->wanted = -1;
-    duration_pairs_object(report->pairs, object);
-}
-
-static void
 on_chunk(void *context, uint32_t id, struct fxt_string name, uint64_t offset)
 {
     struct report *report = context;
@@ -377,6 +365,33 @@ report_setting_of(const struct report *report, uint32_t process, uint32_t name)
         number = setting->next;
     }
     return NULL;
+}
+
+/* What the program calls its process is a setting that may change. Without a title it is "ruby". */
+static void
+add_title(struct report *report, const struct fxt_object *object)
+{
+    if (fxt_string_is(object->name, "ruby") || object->name.len == 0) return;
+    uint32_t number = process_of(report, object->recording, object->pid), title = pool_id(report->pool, object->name);
+    struct report_setting *setting = report_setting_of(report, number, report->title);
+    struct setting_adder adder = {report, number};
+    if (setting != NULL) setting->value = title;
+    else add_setting(&adder, report->title, title);
+}
+
+static void
+on_object(void *context, const struct fxt_object *object)
+{
+    struct report *report = context;
+    if (object->type == FXT_OBJECT_PROCESS) {
+        add_title(report, object);
+        return;
+    }
+    uint32_t row = thread_of(report, object->recording, object->pid, object->tid);
+    struct report_thread *thread = report_thread(report, row);
+    thread->name = pool_id(report->pool, object->name);
+    thread->wanted = -1;
+    duration_pairs_object(report->pairs, object);
 }
 
 /* The program turned a JIT on after the settings were written. Again at the end of a trace. */
@@ -908,6 +923,7 @@ report_new(size_t memory_bytes, const struct trace_choice *filter)
     struct report *report = xcalloc(1, sizeof *report);
     report->reader = reader_new(memory_bytes);
     report->pool = reader_pool(report->reader);
+    report->title = pool_intern(report->pool, "title", 5);
     report->filter = *filter;
     report->reason_glob = (struct glob){.pattern = filter->reason, .matches = reason_matches};
     report->method_glob = (struct glob){.pattern = filter->method, .matches = label_matches};

@@ -89,6 +89,7 @@ scrub_role_of(const struct text_use *use, struct fxt_string text)
       case TEXT_PATH: /* a mapping says how the frame ran */
         return text.id == STRING_INTERPRETED || text.id == STRING_JIT || text.id == STRING_C_FUNCTION ? SCRUB_WORD
                                                                                                       : SCRUB_PATH;
+      case TEXT_PROCESS: return fxt_string_is(text, "ruby") ? SCRUB_WORD : SCRUB_COMMAND;
       case TEXT_SAMPLE: return word_if(sample_word_p(text));
       case TEXT_PROVIDER:
       case TEXT_OBJECT:

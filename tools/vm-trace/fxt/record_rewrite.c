@@ -304,7 +304,8 @@ static uint64_t
 rewrite_object(struct rewrite *rewrite, uint64_t header)
 {
     copy_words(rewrite, 1); /* the id */
-    rewrite->use.kind = TEXT_OBJECT;
+    rewrite->use.kind =
+        fxt_bits(header, FXT_KERNEL_OBJECT_TYPE) == FXT_OBJECT_PROCESS ? TEXT_PROCESS : TEXT_OBJECT;
     uint64_t name = rewrite_reference(rewrite, fxt_bits(header, FXT_KERNEL_OBJECT_NAME), true);
     rewrite_arguments(rewrite, fxt_bits(header, FXT_KERNEL_OBJECT_ARGS), false);
     return bits_of(header, FXT_KERNEL_OBJECT_TYPE) | fxt_field(name, FXT_KERNEL_OBJECT_NAME) |

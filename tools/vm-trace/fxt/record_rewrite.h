@@ -18,7 +18,8 @@ enum text_kind {
     TEXT_EVENT,    /* name of an event */
     TEXT_ARGUMENT, /* name of an argument */
     TEXT_VALUE,
-    TEXT_OBJECT,   /* name of a process, a thread, a fiber */
+    TEXT_PROCESS,  /* name of a process: its title */
+    TEXT_OBJECT,   /* name of a thread, a fiber */
     TEXT_BLOB,
     TEXT_FUNCTION, /* from here on: in stack samples */
     TEXT_PATH,

@@ -113,6 +113,18 @@ setting(const struct report *report, uint32_t name)
     return "";
 }
 
+/* The title of the first process, or its command. */
+static const char *
+program_of(const struct report *report)
+{
+    for (uint32_t i = 0; i < report->processes.count; i++) {
+        const struct report_setting *found = report_setting_of(report, i, report->title);
+        if (found == NULL) found = report_setting_of(report, i, STRING_COMMAND);
+        if (found != NULL) return pool_string(report->pool, found->value).ptr;
+    }
+    return "";
+}
+
 static void
 put_head(FILE *out, const struct report *report, const struct document *head)
 {
@@ -125,13 +137,13 @@ put_head(FILE *out, const struct report *report, const struct document *head)
     snprintf(rest, sizeof rest, ": %s%s%s, %" PRIu32 " process%s, %s thread%s", ruby, *ruby ? ", " : "",
              any ? duration_text(time, (uint64_t)(report->last_ns - report->first_ns)) : "no events", processes,
              processes == 1 ? "" : "es", with_commas(number, threads), threads == 1 ? "" : "s");
-    const char *command = setting(report, STRING_COMMAND);
+    const char *program = program_of(report);
     char escaped[SCREEN_TEXT];
-    escape_into(escaped, sizeof escaped, *command ? text_of(command) : head->title);
+    escape_into(escaped, sizeof escaped, *program ? text_of(program) : head->title);
     unsigned room = SCREEN_COLUMNS - display_width(rest);
-    char *program = display_fit(escaped, room < INDENT + 1 ? INDENT + 1 : room);
-    fprintf(out, "%s%s%s%s\n", style(out, STYLE_BOLD), program, style(out, STYLE_PLAIN), rest);
-    free(program);
+    char *fitting = display_fit(escaped, room < INDENT + 1 ? INDENT + 1 : room);
+    fprintf(out, "%s%s%s%s\n", style(out, STYLE_BOLD), fitting, style(out, STYLE_PLAIN), rest);
+    free(fitting);
 }
 
 /* What the head says of what is missing: the numbers below are of a part. Returns the number of lines. */

@@ -147,7 +147,7 @@ add_settings(const struct view *view)
     for (uint32_t i = 0; i < report->setting_count && i < SHOWN_MOST; i++) {
         const struct report_setting *setting = &report->settings[i];
         struct fxt_string value = pool_string(report->pool, setting->value);
-        if (processes > 1 && setting->name == STRING_PID) continue; /* each has its own; a table lists them */
+        if (processes > 1 && (setting->name == STRING_PID || setting->name == report->title)) continue; /* each has its own; a table lists them */
         if (setting->name == STRING_BEGAN) continue;
         struct shared_setting *common = row_table_get(&shared, (const uint32_t[2]){setting->name, setting->value});
         if (common->shown) continue;
@@ -202,7 +202,7 @@ struct whole_process {
     bool timed, exact, sampled, summarized, cut, unread; /* summarized: in all pieces; the others: in one of them */
     int64_t first_ns, last_ns;
     uint64_t exits, fallbacks, recorded, lost, lost_ns; /* lost_ns: by exits */
-    uint32_t process, command; /* a text, or STRING_NONE */
+    uint32_t process, title, command; /* a text, or STRING_NONE */
 };
 
 static struct whole_process *
@@ -254,7 +254,7 @@ process_cell(const struct table_def *def, unsigned own, const void *row)
 static void
 add_processes(const struct view *view)
 {
-    enum { TIMED = 1 }; /* by the stream `states` */
+    enum { TIMED = 1, TITLED = 2 }; /* by the stream `states`; the program gave its process a title */
     static const struct table_column columns[] = {
         {"pid", "pid", COLUMN_NUMBER, PROCESS_PID(whole_process, process)},
         {"first_ns", "first", COLUMN_TIME, OWN_CELL(FIRST)},
@@ -266,6 +266,7 @@ add_processes(const struct view *view)
         {"counts", NULL, COLUMN_TEXT, OWN_CELL(COUNTS)},
         {"ended", "ended", COLUMN_TEXT, OWN_CELL(ENDED)},
         {"file", "file", COLUMN_TEXT, OWN_CELL(FILE_NAME)},
+        {"title", "title", COLUMN_TEXT, NAMED_IF_ANY(whole_process, title), .only_if = TITLED},
         {"command", "command", COLUMN_TEXT, NAMED_IF_ANY(whole_process, command)},
         {"pieces", NULL, COLUMN_COUNT, SUMMED(whole_process, pieces)}, /* of a spool: the file is the first one */
         {"exits_lost_ns", "lost by exits", COLUMN_DURATION, OWN_CELL(LOST_TIME), .only_if = TIMED},
@@ -274,11 +275,16 @@ add_processes(const struct view *view)
     struct whole_process *wholes = whole_processes(report);
     uint64_t *lost_ns = lost_ns_by_process(report);
     uint32_t *commands = setting_by_process(report, STRING_COMMAND), count = report_shown_processes(report);
-    for (uint32_t i = 0; i < report->processes.count; i++)
-        wholes[i].process = i, wholes[i].command = commands[i], wholes[i].lost_ns = lost_ns[i];
+    uint32_t *titles = setting_by_process(report, report->title);
+    unsigned given = report_timed(report) ? TIMED : 0;
+    for (uint32_t i = 0; i < report->processes.count; i++) {
+        wholes[i].process = i, wholes[i].title = titles[i], wholes[i].command = commands[i];
+        wholes[i].lost_ns = lost_ns[i];
+        if (titles[i] != STRING_NONE) given |= TITLED;
+    }
     struct row_table rows = ROWS_OF(wholes, report->processes.count);
     struct table_def def = {.view = view, .id = "processes", .rows = &rows, COLUMNS_OF(columns),
-                            .unless_zero = "pieces", .cell = process_cell, .given = report_timed(report) ? TIMED : 0,
+                            .unless_zero = "pieces", .cell = process_cell, .given = given,
                             .data = count < 2};
     uint64_t pieces = view_table_sum(&def, "pieces");
     def.title = document_text(view->document, "Processes: %" PRIu32, count);
@@ -288,6 +294,7 @@ add_processes(const struct view *view)
     free(wholes);
     free(lost_ns);
     free(commands);
+    free(titles);
 }
 
 /* --- losses --------------------------------------------------------------------------------------- */

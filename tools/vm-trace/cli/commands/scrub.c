@@ -364,7 +364,7 @@ static const struct cli_option scrub_options[] = {
     CLI_OPTION("remove", "REGEX", "also remove what this regular expression (of Perl) matches, in\n"
                "all names and texts: 'Acme[A-Za-z]*'; can be repeated", take_pattern, NULL),
     CLI_OPTION("keep-paths", NULL, "keep the folders of paths", NULL, &scrub.keep[SCRUB_PATH]),
-    CLI_OPTION("keep-command", NULL, "keep the command line", NULL, &scrub.keep[SCRUB_COMMAND]),
+    CLI_OPTION("keep-command", NULL, "keep the command line and the title", NULL, &scrub.keep[SCRUB_COMMAND]),
     CLI_OPTION("keep-host", NULL, "keep the host's name", NULL, &scrub.keep[SCRUB_HOST]),
     CLI_OPTION("keep-service", NULL, "keep the name and the version of the service", NULL,
                &scrub.keep[SCRUB_SERVICE]),
@@ -378,12 +378,12 @@ const struct command command_scrub = {
     .purpose = "remove command line, host, paths and names before a trace is shared",
     .arguments = "-o OUT FILE|FOLDER",
     .help =
-        "Writes a copy of a trace without the command line, the names of host and service and the\n"
-        "folders of paths (/home/me/app/user.rb becomes */user.rb), and without what --remove\n"
-        "matches. What is removed becomes up to three stars. What a text is decides, not what it\n"
-        "looks like: the place of a frame is a path, and in other texts a path ends at the last\n"
-        "slash. Names of files, methods, classes and threads, texts of markers and addresses stay,\n"
-        "unless --remove matches them. Times and counts stay.\n"
+        "Writes a copy of a trace without the command line and the title of the process, the names\n"
+        "of host and service and the folders of paths (/home/me/app/user.rb becomes */user.rb), and\n"
+        "without what --remove matches. What is removed becomes up to three stars. What a text is\n"
+        "decides, not what it looks like: the place of a frame is a path, and in other texts a path\n"
+        "ends at the last slash. Names of files, methods, classes and threads, texts of markers and\n"
+        "addresses stay, unless --remove matches them. Times and counts stay.\n"
         "The result is read again before it gets its name: if something to remove is found in it,\n"
         "there is none, and the exit status is 3. Records that cannot be searched are left out, and\n"
         "counted.\n"

@@ -1,0 +1,41 @@
+/*
+ * The title of the process. See process_title.h.
+ */
+#include "vm_trace/base/process_title.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Whether text continues a character of UTF-8. */
+static bool
+continuation_p(char c)
+{
+    return ((unsigned char)c & 0xC0) == 0x80;
+}
+
+size_t
+rb_vm_trace_process_title(char *title, size_t size)
+{
+    /* A title overwrites the arguments: Linux shows it up to the end of these, or all of it if it is longer. */
+    char text[4096];
+    int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return 0;
+    ssize_t n = read(fd, text, sizeof(text));
+    close(fd);
+    if (n <= 0) return 0;
+
+    size_t bytes = strnlen(text, (size_t)n), end = bytes;
+    while (end < (size_t)n && text[end] == '\0') end++;
+    if (end < (size_t)n) return 0; /* another argument */
+    /* One NUL is the end of the program's name if it has no arguments, or of a title that is as long as they were. */
+    if (end - bytes == 1 && !memchr(text, ' ', bytes)) return 0;
+
+    if (bytes > size) {
+        bytes = size;
+        while (bytes > 0 && continuation_p(text[bytes])) bytes--;
+    }
+    memcpy(title, text, bytes);
+    return bytes;
+}
