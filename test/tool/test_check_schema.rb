@@ -528,6 +528,21 @@ class TestCheckSchema < Minitest::Test
                  result.err
   end
 
+  # A recompilation collects garbage, and its exit is written after that; the freed objects themselves are in order.
+  def test_a_recompile_exit_may_be_earlier_than_objects_that_were_freed_meanwhile
+    trace = OurTrace.new
+    freed = ->(ts) { { type: :instant, cat: "allocation", name: "freed", ts: ts, args: { "sample" => [:uint32, ts] } } }
+    recompiled = trace.exit_event("recompile_exit", "Reason", 5000, frame(1), "b", "outcome" => "invalidated")
+    backwards = ->(result) { result.err.lines.grep(/time goes backwards/) }
+    trace.exits = []
+    trace.sites = []
+    trace.summary = nil
+    trace.losses = [freed[6000], freed[7000], recompiled]
+    assert_empty backwards[check(trace.build)]
+    trace.losses = [freed[7000], recompiled, freed[6000]]
+    assert_match(/freed: .*from 7000 to 6000 ns/, backwards[check(trace.build)].join)
+  end
+
   def test_time_may_run_back_from_chunk_to_chunk
     trace = OurTrace.new
     late = trace.exit_event("side_exit", "Late", 7000, frame(1), "b")

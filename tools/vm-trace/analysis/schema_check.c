@@ -34,7 +34,7 @@ static const uint32_t rate_names[SAMPLED_KINDS] = {STRING_EXIT_RATE, STRING_FALL
  * The counters of each category have one, too: a chunk begins with a sample of the exits, and the
  * marker or the heap's size that needed the chunk has an earlier time. */
 enum clock {
-    CLOCK_EXITS, CLOCK_TRACE, CLOCK_DURATIONS, CLOCK_CALLS, CLOCK_SYSCALLS, CLOCK_SCHED, CLOCK_COUNTERS,
+    CLOCK_EXITS, CLOCK_INSTANTS, CLOCK_TRACE, CLOCK_DURATIONS, CLOCK_CALLS, CLOCK_SYSCALLS, CLOCK_SCHED, CLOCK_COUNTERS,
     CLOCK_MARKER_COUNTERS, CLOCK_GC_COUNTERS, CLOCKS
 };
 
@@ -595,12 +595,25 @@ clock_of_counter(uint32_t category)
     }
 }
 
+/* A recompile exit is written after its consequences. A collection may be one, in which objects are freed. */
+static enum clock
+clock_of_instant(uint32_t category)
+{
+    switch (category) {
+      case STRING_TRACE: return CLOCK_TRACE;
+      case STRING_ALLOCATION:
+      case STRING_PREEMPTED:
+      case STRING_MARKER: return CLOCK_INSTANTS;
+      default: return CLOCK_EXITS;
+    }
+}
+
 static void
 check_time(struct schema_check *check, const struct fxt_event *event)
 {
     struct clocks *clocks = clocks_of(check, event);
     if (clocks == NULL) return;
-    enum clock clock = event->category.id == STRING_TRACE ? CLOCK_TRACE : CLOCK_EXITS;
+    enum clock clock = clock_of_instant(event->category.id);
     if (event->type == FXT_EVENT_COUNTER) clock = clock_of_counter(event->category.id);
     else if (event->category.id == STRING_CALL) clock = CLOCK_CALLS;
     else if (event->category.id == STRING_SYSCALL) clock = CLOCK_SYSCALLS;
