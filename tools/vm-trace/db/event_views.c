@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <sqlite3.h>
 #include <stdbool.h>
+#include <string.h>
 
 #include "db/event_views.h"
 #include "fxt/known_strings.h"
@@ -18,37 +19,18 @@ enum { STRING_ANY = STRING_NONE };
 
 /* A row of events.def. */
 struct row {
-    uint8_t kind;
-    bool frames, slice; /* of an argument: it stands for all of a backtrace; of an event: it is one */
-    uint16_t name;      /* of an event its category */
-    uint16_t other;     /* of an event its name */
+    enum row_kind kind;
+    const char *what; /* the form of an event, the type of an argument */
+    uint16_t name;    /* of an event its category */
+    uint16_t other;   /* of an event its name */
 };
 
-#define SLICE_INSTANT true
-#define SLICE_SPAN true
-#define SLICE_DURATION true
-#define SLICE_COMPLETE true
-#define SLICE_ASYNC true
-#define SLICE_MARKER true
-#define SLICE_COUNTER false
-#define SLICE_FLOW false
-#define FRAMES_CALLERS true
-#define FRAMES_FRAMES true
-#define FRAMES_STRING false
-#define FRAMES_UINT32 false
-#define FRAMES_UINT64 false
-#define FRAMES_UINT false
-#define FRAMES_INT false
-#define FRAMES_INTEGER false
-#define FRAMES_ADDRESS false
-#define FRAMES_ANYTHING false
-
 static const struct row rows[] = {
-#define EVENT(category, name, form) {ROW_EVENT, false, SLICE_##form, STRING_##category, STRING_##name},
-#define ALSO(category, name, form) {ROW_ALSO, false, SLICE_##form, STRING_##category, STRING_##name},
-#define ARG(name, type, need, meaning) {ROW_ARG, FRAMES_##type, false, STRING_##name, STRING_NONE},
+#define EVENT(category, name, form) {ROW_EVENT, #form, STRING_##category, STRING_##name},
+#define ALSO(category, name, form) {ROW_ALSO, #form, STRING_##category, STRING_##name},
+#define ARG(name, type, need, meaning) {ROW_ARG, #type, STRING_##name, STRING_NONE},
 #include "vm_trace/schema/events.def"
-    {ROW_EVENT, false, false, STRING_NONE, STRING_NONE}
+    {ROW_EVENT, "", STRING_NONE, STRING_NONE}
 };
 enum { ROWS = sizeof rows / sizeof *rows, VIEWS_MAX = 48, CATEGORIES_MAX = 2, COLUMNS_MAX = 64 };
 
@@ -64,6 +46,19 @@ struct views {
     unsigned count;
     struct view list[VIEWS_MAX];
 };
+
+static bool
+slice_p(const struct row *event)
+{
+    return strcmp(event->what, "COUNTER") != 0 && strcmp(event->what, "FLOW") != 0;
+}
+
+/* Whether the argument stands for all frames of a backtrace. */
+static bool
+frames_p(const struct row *argument)
+{
+    return strcmp(argument->what, "FRAMES") == 0 || strcmp(argument->what, "CALLERS") == 0;
+}
 
 static const char *
 name_of(const struct row *event)
@@ -110,11 +105,11 @@ gather(struct views *views)
     for (const struct row *row = rows; row < rows + ROWS - 1; row++) {
         if (row->kind == ROW_EVENT) events = row;
         if (row->kind != ROW_ARG) {
-            if (row->slice) view_of(views, row);
+            if (slice_p(row)) view_of(views, row);
             continue;
         }
         for (const struct row *event = events; event->kind != ROW_ARG; event++) {
-            if (event->slice) add_column(view_of(views, event), row);
+            if (slice_p(event)) add_column(view_of(views, event), row);
         }
     }
 }
@@ -122,7 +117,7 @@ gather(struct views *views)
 static void
 put_columns(sqlite3_str *sql, const struct row *argument)
 {
-    unsigned last = argument->frames ? STRING_FRAME_REST : argument->name;
+    unsigned last = frames_p(argument) ? STRING_FRAME_REST : argument->name;
     for (unsigned name = argument->name; name <= last; name++) {
         const char *alias = name == STRING_FRAME_REST ? "frames_rest" : texts[name];
         const char *prefix = name < STRING_FRAME_REST ? "frame_" : "";
