@@ -189,6 +189,26 @@ class TestFirst < Minitest::Test
     assert_match(/^   60\.0 % +60\.00 ms  waiting for a CPU$/, screen(trace))
   end
 
+  # What is compiled most may be little of it. The time of the method itself can only depend on it if it is most of it.
+  def test_compiling_names_a_method_with_its_share
+    compiling = lambda do |ms|
+      trace = SamplesTrace.new(settings: { jit: "ZJIT", flags: "exits compiles states samples" }) do |t|
+        t.sample(:main, 3, 50, "compiled", "<main> (/app/main.rb:1)", A)
+        ends = ->(iseq) { { iseq: iseq, version: [:uint32, 1], code_bytes: [:uint64, 512] } }
+        [ms, 19, 1].zip([A, B, C]).inject(60) do |at, (time, iseq)|
+          t.during(:main, "compile", "a@/app/foo.rb:3", at, at + time / 2.0, ends: ends[iseq])
+          at + time / 2.0
+        end
+        t.event(:instant, :main, "trace", "states", 99, compiled: [:uint64, 50 * MS], compiling: [:uint64, 20 * MS])
+      end
+      findings(trace.build).find { |row| row["subject"] == "compiling" }
+    end
+    assert_equal ["compiling, 50 % of it", A], compiling[20].values_at("what", "place")
+    assert_equal ["compiling, 49 % of it", A], compiling[19.5].values_at("what", "place")
+    assert_operator compiling[20]["most_ns"], :>, 60 * MS
+    assert_in_delta 20 * MS, compiling[19.5]["most_ns"], MS
+  end
+
   # For states it is blocked. Samples know that it had a CPU.
   def test_c_without_the_gvl_is_not_blocked
     trace = SamplesTrace.new(settings: { jit: "ZJIT", flags: "exits states samples" }) do |t|

@@ -710,10 +710,13 @@ add_compiling(const struct view *view, struct findings *findings, struct by_plac
         const struct compiled_iseq *iseq = row_table_at(&compilations->iseqs, i);
         if (most == NULL || iseq->total_ns > most->total_ns) most = iseq;
     }
+    uint64_t all_ns = compilations->whole.total_ns;
+    double share = most != NULL && all_ns > 0 ? (double)most->total_ns / (double)all_ns : 0;
     char count[NUMBER_TEXT], iseqs[NUMBER_TEXT];
     struct finding finding = {
         .subject = FINDING_COMPILING,
-        .what = text_of(most != NULL ? "compiling, most of it" : "compiling"),
+        .what = most != NULL ? document_text(view->document, "compiling, %.0f %% of it", 100 * share)
+                             : text_of("compiling"),
         .place = most != NULL ? view_name(view, most->iseq) : text_of(""),
         .cause = document_text(view->document, "%s compilations of %s methods and blocks",
                                with_commas(count, compilations->whole.count),
@@ -725,7 +728,7 @@ add_compiling(const struct view *view, struct findings *findings, struct by_plac
     if (gain.most < worth * (double)findings->where.whole_ns) return;
     /* Code that is always new is cold, too: all of the method's time can depend on it. */
     const struct work_place *work =
-        most != NULL ? work_places_find(&by_place->work, work_place_of(&by_place->work, most->iseq)) : NULL;
+        share >= 0.5 ? work_places_find(&by_place->work, work_place_of(&by_place->work, most->iseq)) : NULL;
     if (work != NULL) gain.most += (double)work_place_ran_ns(work) - (double)work->ns[TIME_SAMPLE_COMPILING];
     add(findings, &finding, gain);
 }
