@@ -133,13 +133,22 @@ class TestGVL < Integration::Test
     end
   end
 
+  # CRuby suspends a thread that goes to sleep before it looks for interrupts. If there is one the thread stays awake, and
+  # the public events do not say so: what follows is that it is suspended again.
+  def with_unreported_runs(events)
+    events.each_with_index.flat_map do |(event, ns), i|
+      again = event == "suspended" && i > 0 && events[i - 1].first == event
+      [*([["ready", ns], ["resumed", ns]] if again), [event, ns]]
+    end
+  end
+
   def compare_with_reference(result, name)
     seen = result.out.lines.map(&:split).group_by { |_, thread| thread }
     lives = states(result.trace).group_by(&:first).values.sort_by { |life| life.first[3] }
     compared = 0
     seen.each do |thread, events|
       from, to = events.map { |event| event.last.to_i }.minmax
-      times = events.map { |event, _, ns| [event, ns.to_i] }
+      times = with_unreported_runs(events.map { |event, _, ns| [event, ns.to_i] })
       # The thread whose events are the reference's, by the times of its first runs.
       runs = times.filter_map { |event, ns| ns if event == "resumed" }.first(20)
       next if runs.empty?
