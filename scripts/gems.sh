@@ -29,7 +29,7 @@ unset RUBYOPT RUBYLIB GEM_HOME GEM_PATH RUBY_VM_TRACE
 PATH=${ruby%/*}:$PATH
 export BUNDLE_GEMFILE="$gemfile" BUNDLE_PATH="$gems" BUNDLE_USER_HOME="$gems/bundle" BUNDLE_IGNORE_CONFIG=1 \
     BUNDLE_FROZEN=true BUNDLE_VERSION=system BUNDLE_TIMEOUT=10 BUNDLE_RETRY=1
-# A Ruby for which there is no built gem compiles it, but not the libraries that the system has.
+# A gem that RubyGems has not built for this Ruby is compiled, with the libraries of the system if it has them.
 ! pkg-config --exists libxml-2.0 libxslt libexslt 2>/dev/null || export BUNDLE_BUILD__NOKOGIRI=--use-system-libraries
 ! pkg-config --exists sqlite3 2>/dev/null || export BUNDLE_BUILD__SQLITE3=--enable-system-libraries
 bundle() { timeout "$MOST_SECONDS" "${ruby%/*}/bundle" "$@" </dev/null >> "$log" 2>&1; }

@@ -116,7 +116,8 @@ class TestMake < BuildTest
   # What `make instrumented` links with the tool.
   def add_sources_for_tests
     FileUtils.mkdir_p(project.path("project/test/tool"))
-    %w[serve.c work.c].each { |file| FileUtils.cp("#{Project::ROOT}/test/tool/#{file}", project.path("project/test/tool")) }
+    sources = %w[serve.c work.c].map { |file| "#{Project::ROOT}/test/tool/#{file}" }
+    FileUtils.cp(sources, project.path("project/test/tool"))
   end
 
   def instrumented(kind) = project.path("project/build/#{kind}/vm-trace")

@@ -3,11 +3,11 @@
 # The commands of the guides are run as they stand, page by page and in order, and print what the
 # page shows.
 #
-# A block of `sh` has commands, each of which succeeds. A block of `console` has commands behind "$
-# " and lines that they print, in this order; others may stand between. In those PID is any number,
-# "…" any text, and "..." stands for lines left out. What can't be run says why in a comment before
-# it: <!-- not run: reason -->; what needs a package names a file of it: <!-- needs: pattern -->.
-# /tmp/ is a folder of the test's own.
+# A block of `sh` has commands, each of which succeeds. A block of `console` has commands behind "$ "
+# (on several lines with \ at the end of each but the last) and lines that they print, in this order;
+# others may stand between. In those PID is any number, "…" any text, and "..." stands for lines left
+# out. What can't be run says why in a comment before it: <!-- not run: reason -->; what needs a package
+# names a file of it: <!-- needs: pattern -->. /tmp/ is a folder of the test's own.
 require "minitest/autorun"
 require "open3"
 require "tmpdir"
@@ -64,7 +64,8 @@ class TestGuide < Minitest::Test
 
   def show(text, indent)
     text.gsub(/^#{indent}/, "").split(/^\$ /).drop(1).each do |part|
-      command, *shown = part.lines.map(&:chomp)
+      command, *shown = part.lines(chomp: true)
+      command << "\n#{shown.shift}" while command.end_with?("\\")
       out, = run_command(command)
       lines = out.lines.map(&:chomp)
       shown.reject { |line| line == "..." || line.empty? }.each do |line|

@@ -20,7 +20,8 @@ class TestBenchmarks < Integration::Test
                       "older events gave way at the limit of the file's size")
   PROGRAMS = Dir[File.join(Integration::RUBY_SRC, "benchmark", "{app,so}_*.rb")].sort.freeze
   # They take as long as all others.
-  SLOW = %w[app_aobench app_lc_fizzbuzz app_mandelbrot app_pentomino so_ackermann so_binary_trees so_spectralnorm].freeze
+  SLOW = %w[app_aobench app_lc_fizzbuzz app_mandelbrot app_pentomino
+            so_ackermann so_binary_trees so_spectralnorm].freeze
 
   def test_there_are_programs_to_run
     assert_operator PROGRAMS.size, :>=, 30, "no benchmark folder in #{Integration::RUBY_SRC}"

@@ -133,8 +133,8 @@ class TestGVL < Integration::Test
     end
   end
 
-  # CRuby suspends a thread that goes to sleep before it looks for interrupts. If there is one the thread stays awake, and
-  # the public events do not say so: what follows is that it is suspended again.
+  # CRuby reports a thread that goes to sleep as suspended before it looks for interrupts. An interrupt keeps the thread
+  # awake without an event; the next event is that the thread is suspended again.
   def with_unreported_runs(events)
     events.each_with_index.flat_map do |(event, ns), i|
       again = event == "suspended" && i > 0 && events[i - 1].first == event

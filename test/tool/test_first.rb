@@ -34,7 +34,7 @@ class TestFirst < Minitest::Test
     assert_equal 5, rows.size, "one has all the rows that there may be"
   end
 
-  # What is written last holds; of several processes the first one is the program.
+  # The last title counts. Of several processes the first one is the program.
   def test_a_title_names_the_program
     titled = lambda do |pid, *titles|
       OurTrace.new(pid: pid).build.tap { |b| titles.each { |title| b.process_name(pid, title) } }

@@ -305,10 +305,14 @@ class TestPerfettoSql < Minitest::Test
   # --- views of events ---
 
   # The rows of all statements.
-  def json(sql, trace) = tool("query", "--format=json", trace, sql).out.split(/(?<=^\]\n)/).flat_map { |array| JSON.parse(array) }
+  def json(sql, trace)
+    tool("query", "--format=json", trace, sql).out.split(/(?<=^\]\n)/).flat_map { |array| JSON.parse(array) }
+  end
 
   def views = tool("query", "--views").out
   def names_of_views = views.scan(/^CREATE OR REPLACE PERFETTO VIEW (vm_\w+) AS /).flatten
+
+  def column(key) = key.sub(/\A(\d)\z/, 'frame_\1').sub("10+", "frames_rest")
 
   # What a program gives its events has no columns.
   def with_arguments_of_its_own?(slice) = %w[marker syscall].include?(slice["category"])
@@ -316,8 +320,11 @@ class TestPerfettoSql < Minitest::Test
   def test_each_event_is_in_one_view_with_all_its_arguments
     rows("select 1") # or skip
     Dir[File.join(TRACES, "*.fxt")].each do |trace|
-      slices = json("select s.id, ts, dur, utid, category, s.name from slice s left join thread_track k on k.id = s.track_id", trace)
-      args = json("select s.id, key, display_value from slice s join args using (arg_set_id)", trace).group_by { |arg| arg["id"] }
+      slices = json(<<~SQL, trace)
+        select s.id, ts, dur, utid, category, s.name from slice s left join thread_track k on k.id = s.track_id
+      SQL
+      args = json("select s.id, key, display_value from slice s join args using (arg_set_id)", trace)
+      args = args.group_by { |arg| arg["id"] }
       found = json(names_of_views.map { |view| "select * from #{view};" }.join, trace)
       assert_equal slices.map { |slice| slice["id"] }.sort, found.map { |row| row["id"] }.sort, trace
       found = found.to_h { |row| [row["id"], row] }
@@ -325,7 +332,7 @@ class TestPerfettoSql < Minitest::Test
         row = found[slice["id"]]
         assert_equal slice, row.slice(*slice.keys)
         next if with_arguments_of_its_own?(slice)
-        expected = args.fetch(slice["id"], []).to_h { |arg| [arg["key"].sub(/\A(\d)\z/, 'frame_\1').sub("10+", "frames_rest"), arg["display_value"]] }
+        expected = args.fetch(slice["id"], []).to_h { |arg| [column(arg["key"]), arg["display_value"]] }
         assert_equal expected, row.except(*slice.keys).compact.transform_values(&:to_s), "#{trace}: #{slice}"
       end
     end
@@ -339,6 +346,8 @@ class TestPerfettoSql < Minitest::Test
     [count, "include perfetto module vm_trace.events; #{count}", "#{views} #{count}"].each do |sql|
       assert_equal expected, rows(sql, trace), sql
     end
+    names_none = "select count(*) from sqlite_master where name glob 'vm*'"
+    assert_equal [["0"]], rows(names_none, trace), "they are made where SQL names one"
   end
 
   def test_a_query_needs_a_file_but_for_the_views

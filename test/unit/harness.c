@@ -16,6 +16,7 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,6 +28,19 @@ enum { SKIPPED = 77 };
 static char folder[64];
 static int saved_stderr = -1;
 static FILE *captured;
+
+const char *(*path_to_open)(const char *path);
+
+/* Instead of the C library's. */
+int
+open(const char *path, int flags, ...)
+{
+    va_list rest;
+    va_start(rest, flags);
+    unsigned mode = flags & O_CREAT ? va_arg(rest, unsigned) : 0;
+    va_end(rest);
+    return (int)syscall(SYS_openat, AT_FDCWD, path_to_open ? path_to_open(path) : path, flags, mode);
+}
 
 static int
 remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)

@@ -48,6 +48,9 @@ void wait_for(pid_t child);
 /* Mount a file system of `bytes` over `path`, a folder, for this test's process only; skips the test where that is not allowed. */
 void mount_small_disk(const char *path, size_t bytes);
 
+/* If set: returns the path of the file that `open` opens instead, or the same path. */
+extern const char *(*path_to_open)(const char *path);
+
 /* Limit of a file's size for this process; a signal is what the test must not get. */
 void limit_file_size(uint64_t bytes);
 

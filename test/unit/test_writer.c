@@ -2,7 +2,6 @@
  * Records into chunks: what is in the file at every instant, and what happens when a chunk, a
  * table or the disk is full.
  */
-#define _GNU_SOURCE 1
 #include "harness.h"
 #include "vm_trace/base/known_strings.h"
 #include "validate.h"
@@ -10,13 +9,10 @@
 #include "vm_trace/store/writer.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { CHUNK = 1 << 20, CHUNK_WORDS = CHUNK / 8, PAGE_WORDS = 512, LARGEST = 4095 };
@@ -390,7 +386,7 @@ full_string_table_starts_a_new_chunk(void **state)
         if (!rb_vm_trace_writer_define(&writer, &slot, text, bytes)) break;
     }
     /* A few may be kept for the last words. */
-    assert_in_range(slot.index, 32750, 32767);
+    assert_in_range(slot.index, 32756, 32767);
     assert_int_equal(writer.next_string, slot.index + 1);
     assert_int_equal(count + FIXED_STRINGS, slot.index);
     assert_true(writer.pos < CHUNK_WORDS - 10000); /* the table was full, not the chunk */
@@ -933,17 +929,12 @@ thousands_of_interned_texts_keep_their_indexes(void **state)
 
 /* --- the name of the process --- */
 
-static char *command_line; /* path of a file that stands for the system's */
+static char *command_line; /* path of the file that is read instead of the system's */
 
-int
-open(const char *name, int flags, ...)
+static const char *
+file_of_command_line(const char *name)
 {
-    va_list rest;
-    va_start(rest, flags);
-    int mode = flags & O_CREAT ? va_arg(rest, int) : 0;
-    va_end(rest);
-    if (command_line && strcmp(name, "/proc/self/cmdline") == 0) name = command_line;
-    return (int)syscall(SYS_openat, AT_FDCWD, name, flags, mode);
+    return strcmp(name, "/proc/self/cmdline") == 0 ? command_line : name;
 }
 
 static void
@@ -964,12 +955,14 @@ name_of_the_process_is_its_title(void **state)
         { LINE("/usr/bin/ruby\0"), "ruby" },
         { LINE(""), "ruby" },
         { LINE("puma\0\0\0\0"), "puma" },
-        { LINE("job 7\0"), "job 7" },                       /* as long as the arguments */
+        { LINE("job 7\0"), "job 7" },                                     /* as long as the arguments */
         { LINE("job 8 of the whole night"), "job 8 of the whole night" }, /* longer */
         { LINE("xy" E126 E7), "xy" E126 "\xC3\xA9" },
-        { LINE("x" E126 E7), "x" E126 "\xC3\xA9" },                /* at most 256 bytes, of whole characters */
+        { LINE("x" E126 E7), "x" E126 "\xC3\xA9" }, /* at most 256 bytes, of whole characters */
+        { LINE("w\xFFx\0\0"), "w\\xFFx" },           /* no UTF-8 */
     };
     command_line = temp_path("cmdline");
+    path_to_open = file_of_command_line;
     start();
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         FILE *file = fopen(command_line, "w");

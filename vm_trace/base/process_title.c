@@ -2,18 +2,11 @@
  * The title of the process. See process_title.h.
  */
 #include "vm_trace/base/process_title.h"
+#include "vm_trace/base/strings.h"
 
 #include <fcntl.h>
-#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
-
-/* Whether text continues a character of UTF-8. */
-static bool
-continuation_p(char c)
-{
-    return ((unsigned char)c & 0xC0) == 0x80;
-}
 
 size_t
 rb_vm_trace_process_title(char *title, size_t size)
@@ -32,10 +25,7 @@ rb_vm_trace_process_title(char *title, size_t size)
     /* One NUL is the end of the program's name if it has no arguments, or of a title that is as long as they were. */
     if (end - bytes == 1 && !memchr(text, ' ', bytes)) return 0;
 
-    if (bytes > size) {
-        bytes = size;
-        while (bytes > 0 && continuation_p(text[bytes])) bytes--;
-    }
+    bytes = rb_vm_trace_text_fit(text, bytes, size);
     memcpy(title, text, bytes);
     return bytes;
 }

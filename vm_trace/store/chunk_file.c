@@ -898,7 +898,7 @@ all_in_use(const struct rb_vm_trace_chunk_file *file)
 static bool
 thread_goes_on_p(const struct rb_vm_trace_chunk_file *file)
 {
-    /* Looked at twice: when the disk is done meanwhile, the thread waits for the lock, which is held here. */
+    /* If the disk is done while we ask for the thread's state, the thread waits for the lock, which is held here. */
     return !__atomic_load_n(&file->at_disk, __ATOMIC_ACQUIRE) ||
         rb_vm_trace_preallocator_runnable_p(&file->preallocator) ||
         !__atomic_load_n(&file->at_disk, __ATOMIC_ACQUIRE);

@@ -11,8 +11,7 @@
 /* One provider for all writers: each run of chunks introduces it again, which empties the tables. */
 #define PROVIDER_ID 1
 static const char PROVIDER_NAME[] = "ruby vm_trace";
-#define PROCESS_NAME "ruby" /* of one without a title */
-enum { PROCESS_NAME_BYTES = 256 };
+enum { TITLE_BYTES = 256 }; /* the most that the name of the process has */
 /* Room for a loss, the name of the process, and a summary, with the text and the thread that they may need. */
 #define LAST_WORDS 200
 #define LAST_STRINGS 11
@@ -131,11 +130,14 @@ set_chunk(struct rb_vm_trace_writer *writer, const struct rb_vm_trace_chunk *chu
 void
 rb_vm_trace_writer_name_process(struct rb_vm_trace_writer *writer)
 {
-    char name[PROCESS_NAME_BYTES] = PROCESS_NAME;
-    size_t bytes = rb_vm_trace_process_title(name, sizeof(name));
+    char title[TITLE_BYTES], *copy = NULL;
+    size_t bytes = rb_vm_trace_process_title(title, sizeof(title));
+    const char *name = bytes ? rb_vm_trace_text_clean(title, &bytes, &copy)
+                             : rb_vm_trace_known_text(STRING_RUBY, &bytes);
     struct vm_trace_slot slot = { 0, 0 };
-    if (!rb_vm_trace_writer_define(writer, &slot, name, bytes ? bytes : sizeof(PROCESS_NAME) - 1)) return;
-    uint64_t *record = writer_reserve(writer, 2);
+    bool defined = rb_vm_trace_writer_define(writer, &slot, name, rb_vm_trace_text_fit(name, bytes, TITLE_BYTES));
+    free(copy);
+    uint64_t *record = defined ? writer_reserve(writer, 2) : NULL;
     if (!record) return;
     record[1] = writer->pid;
     writer_publish(writer, 2, fxt_kernel_object_header(2, FXT_OBJECT_PROCESS, slot.index, 0));

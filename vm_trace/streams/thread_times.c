@@ -169,13 +169,8 @@ rb_vm_trace_thread_times_look(struct vm_trace_thread_times *times, uint64_t spen
     uint64_t used_ns = look->cpu_ns - before.cpu_ns; /* with what it used while it had no GVL */
     if (passed_ns < not_run_ns + used_ns + LEAST_NS) return 0;
     uint64_t without_ns = passed_ns - not_run_ns - used_ns;
-    if (without_ns > spent_ns) {
-        /* Some of it was before this state; what did not fit there was in it. */
-        uint64_t ran_before_ns = passed_ns - not_run_ns > spent_ns ? passed_ns - not_run_ns - spent_ns : 0;
-        if (without_ns <= ran_before_ns) return 0;
-        without_ns -= ran_before_ns;
-        if (without_ns > spent_ns) without_ns = spent_ns;
-    }
+    /* Some of it was before this state, in which the thread had a CPU for no longer than it has used since the look. */
+    if (without_ns > spent_ns) without_ns = spent_ns > used_ns ? spent_ns - used_ns : 0;
     rb_vm_trace_thread_times_add(times, VM_TRACE_NO_CPU, without_ns);
     look->not_run_ns += without_ns;
     return without_ns;

@@ -367,12 +367,13 @@ report_setting_of(const struct report *report, uint32_t process, uint32_t name)
     return NULL;
 }
 
-/* What the program calls its process is a setting that may change. Without a title it is "ruby". */
+/* The title of a process is a setting that may change. A process without one has the name "ruby". */
 static void
 add_title(struct report *report, const struct fxt_object *object)
 {
-    if (fxt_string_is(object->name, "ruby") || object->name.len == 0) return;
-    uint32_t number = process_of(report, object->recording, object->pid), title = pool_id(report->pool, object->name);
+    uint32_t title = pool_id(report->pool, object->name);
+    if (title == STRING_RUBY || object->name.len == 0) return;
+    uint32_t number = process_of(report, object->recording, object->pid);
     struct report_setting *setting = report_setting_of(report, number, report->title);
     struct setting_adder adder = {report, number};
     if (setting != NULL) setting->value = title;

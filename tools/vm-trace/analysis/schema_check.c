@@ -595,7 +595,7 @@ clock_of_counter(uint32_t category)
     }
 }
 
-/* A recompile exit is written after its consequences. A collection may be one, in which objects are freed. */
+/* A recompile exit is written after its consequences, which may include a collection that frees objects. */
 static enum clock
 clock_of_instant(uint32_t category)
 {

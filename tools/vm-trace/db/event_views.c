@@ -1,7 +1,6 @@
 /* event_views.c - see event_views.h. A category has one view. Of the category "trace" each event has its own. */
 #ifdef HAVE_SQLITE3
 #include <assert.h>
-#include <sqlite3.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -53,7 +52,7 @@ slice_p(const struct row *event)
     return strcmp(event->what, "COUNTER") != 0 && strcmp(event->what, "FLOW") != 0;
 }
 
-/* Whether the argument stands for all frames of a backtrace. */
+/* Whether the row means all frames of a backtrace. */
 static bool
 frames_p(const struct row *argument)
 {
@@ -146,6 +145,16 @@ event_views_sql(const char *create)
     sqlite3_str *sql = sqlite3_str_new(NULL);
     for (unsigned i = 0; i < views.count; i++) put_view(sql, create, &views.list[i]);
     return sqlite3_str_finish(sql);
+}
+
+int
+event_views_make(sqlite3 *db, const char *sql)
+{
+    if (sql != NULL && sqlite3_strlike("%vm\\_%", sql, '\\') != 0) return SQLITE_OK;
+    char *views = event_views_sql("CREATE VIEW");
+    int error = views != NULL ? sqlite3_exec(db, views, NULL, NULL, NULL) : SQLITE_NOMEM;
+    sqlite3_free(views);
+    return error;
 }
 #else
 typedef int event_views_need_sqlite; /* a file must not be empty */

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "db/event_views.h"
 #include "db/functions.h"
 #include "db/span_join.h"
 #include "db/table.h"
@@ -503,12 +502,7 @@ tables_register(sqlite3 *db, struct model *model)
     if (error != SQLITE_OK) return error;
     /* Sort a GROUP BY over a million slices in memory, not in a file: -65536 means 64 MiB. */
     error = sqlite3_exec(db, "PRAGMA cache_size = -65536", NULL, NULL, NULL);
-    if (error == SQLITE_OK) error = sqlite3_exec(db, views, NULL, NULL, NULL);
-    if (error != SQLITE_OK) return error;
-    char *event_views = event_views_sql("CREATE VIEW");
-    error = event_views != NULL ? sqlite3_exec(db, event_views, NULL, NULL, NULL) : SQLITE_NOMEM;
-    sqlite3_free(event_views);
-    return error;
+    return error == SQLITE_OK ? sqlite3_exec(db, views, NULL, NULL, NULL) : error;
 }
 
 /* Calls `word` with the first column of each row. */

@@ -147,7 +147,8 @@ add_settings(const struct view *view)
     for (uint32_t i = 0; i < report->setting_count && i < SHOWN_MOST; i++) {
         const struct report_setting *setting = &report->settings[i];
         struct fxt_string value = pool_string(report->pool, setting->value);
-        if (processes > 1 && (setting->name == STRING_PID || setting->name == report->title)) continue; /* each has its own; a table lists them */
+        bool own = setting->name == STRING_PID || setting->name == report->title; /* a table lists them */
+        if (processes > 1 && own) continue;
         if (setting->name == STRING_BEGAN) continue;
         struct shared_setting *common = row_table_get(&shared, (const uint32_t[2]){setting->name, setting->value});
         if (common->shown) continue;

@@ -179,6 +179,8 @@ query_files(const struct options *options, int file_count, char **files, const s
         partial = xformat("the tables need more than %zu MiB; the last events are not in them (--memory=MIB grants "
                           "more)", options->memory_bytes >> 20);
     status = worse(status, opened);
+    if (status < STATUS_CANNOT_READ && event_views_make(db, request->sql) != SQLITE_OK)
+        status = worse(status, print_sql_error(db));
     if (status < STATUS_CANNOT_READ && request->sql == NULL) run_prompt(db, request->format, partial);
     else if (status < STATUS_CANNOT_READ) status = worse(status, run_sql(db, request->sql, request->format, partial));
     free(partial);
@@ -282,8 +284,8 @@ const struct command command_query = {
         "and _DUR; ancestor_slice, descendant_slice, following_flow, preceding_flow and\n"
         "directly_connected_flow; SPAN_JOIN, _LEFT_ and _OUTER_; CREATE PERFETTO TABLE and VIEW;\n"
         "and the modules slices.with_context and slices.self_dur.\n"
-        "Of its own it has a view for each kind of event, with its arguments as columns: vm_exit,\n"
-        "vm_fallback, vm_site, vm_compile, vm_gc, vm_states, and so on (--views).\n"
+        "vm-trace adds a view for each kind of event, with the event's arguments as columns:\n"
+        "vm_exit, vm_fallback, vm_site, vm_compile, vm_gc, vm_states, and so on (--views).\n"
         "Which method exits for which reason:\n"
         "  SELECT name AS reason, frame_0 AS method, COUNT(*) AS count, SUM(lost_ns) AS lost_ns\n"
         "  FROM vm_exit GROUP BY 1, 2 ORDER BY count DESC\n",
