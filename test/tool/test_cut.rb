@@ -410,6 +410,32 @@ class TestCut < Minitest::Test
     assert_match(/: kept 6 of 9 events; parts of 5 durations that were open at a border;/, result.err)
   end
 
+  # The kernel's system calls are in chunks of their own: an inner one may follow what it is in, or come before it.
+  def test_open_states_nest_whatever_the_order_of_their_records
+    records = {
+      outer: ->(b) { b.event(:complete, "call", A, ts: 1000, extra: [9000]) },
+      inner: ->(b) { b.event(:complete, "syscall", "wait4", ts: 2000, extra: [8000]) },
+      blocked: lambda do |b|
+        b.event(:begin, "blocked", C, ts: 1500)
+        b.switch(1500, 1, 0, state: 3)
+        b.event(:end, "blocked", C, ts: 8500)
+        b.switch(8500, 0, 1)
+      end
+    }
+    records.keys.permutation.each do |order|
+      trace = FxtBuilder.simple do |b|
+        b.event(:instant, "x", "first", ts: 0)
+        order.each { |name| records[name].call(b) }
+      end
+      cut(trace, "--since=3us") do |out|
+        slices = tool("query", out, "select name, dur, depth from slice where dur > 0 order by depth").out
+        assert_equal ["#{A},6003,0", "#{C},5502,1", "wait4,5001,2"], slices.lines.drop(1).map { |line| line.delete('"').chomp }, order
+        states = JSON.parse(tool("report", "--format=json", out).out)["thread_states"]["rows"]
+        assert_equal [5502], states.filter_map { |row| row["blocked_ns"] }.uniq, "#{order}: from its context switch"
+      end
+    end
+  end
+
   def test_calls_within_the_range_are_kept_whole
     events, = cut(calls_trace, "--since=0", "--until=55ms")
     inner = events.find { |e| e["name"] == A }

@@ -39,6 +39,7 @@ struct open_duration {
     uint64_t offset; /* of its begin */
     int64_t ts_ns;
     enum kept kept;
+    bool blocked;
 };
 
 /* The open durations of a thread, or the open async events of a key. */
@@ -47,7 +48,15 @@ struct open_durations {
     struct open_duration *open;
     uint32_t depth;
     uint32_t capacity;
-    int64_t before; /* durations in one record that were open when the range began */
+};
+
+/* A state that was open when the range began. */
+struct open_state {
+    uint64_t thread;         /* thread_key */
+    uint64_t offset;         /* of its begin */
+    int64_t ts_ns, end_ns;   /* INT64_MAX: it never ends */
+    bool complete;           /* it is one record */
+    bool blocked;            /* the thread waits, as its context switch says, too */
 };
 
 enum decision { UNREAD /* the record has no time, or was rejected */, KEEP, KEEP_SETTINGS, KEEP_ORIGIN, KEEP_PART, LEAVE_OUT };
@@ -91,7 +100,11 @@ struct cut {
 
     struct row_table durations; /* of struct open_durations, of threads, or of keys of async events */
     struct row_table changes;   /* of struct thread_change */
-    struct map states_open;  /* offsets of the begins of states that were open when the range began */
+    struct open_state *open_states;
+    uint32_t open_state_count, open_state_capacity;
+    /* How many nanoseconds before the border an open state begins, by the offset of that state, and by the thread for the
+     * one in which the thread is blocked. */
+    struct map states_open, blocked_open;
     struct sched_threads sched_threads;
     struct sched_change_of seen[SCHED_CHANGES_MAX]; /* of the record that is read */
     struct fxt_sched seen_in;
@@ -176,7 +189,8 @@ static void
 open_duration(struct open_durations *durations, const struct fxt_event *event, enum kept kept)
 {
     make_room(durations->open, durations->depth, durations->capacity);
-    durations->open[durations->depth++] = (struct open_duration){event->offset, event->ts_ns, kept};
+    durations->open[durations->depth++] =
+        (struct open_duration){event->offset, event->ts_ns, kept, event->category.id == STRING_BLOCKED};
 }
 
 /* Whether the event tells what a thread or a CPU does all the time. Other durations have a begin that counts. */
@@ -195,17 +209,28 @@ state_p(const struct fxt_event *event)
 }
 
 static void
+note_if_open(struct cut *cut, const struct open_state *state)
+{
+    if (state->ts_ns >= cut->from_ns || state->end_ns <= cut->from_ns) return;
+    make_room(cut->open_states, cut->open_state_count, cut->open_state_capacity);
+    cut->open_states[cut->open_state_count++] = *state;
+}
+
+static void
 find_open_states(void *context, const struct fxt_event *event)
 {
     struct cut *cut = context;
     bool begin = event->type == FXT_EVENT_DURATION_BEGIN;
+    uint64_t thread = thread_key(event->process, event->tid);
+    if (event->type == FXT_EVENT_DURATION_COMPLETE && state_p(event))
+        note_if_open(cut, &(struct open_state){thread, event->offset, event->ts_ns, event->end_ns, true, false});
     if (!begin && event->type != FXT_EVENT_DURATION_END) return;
-    struct open_durations *durations = durations_of(cut, thread_key(event->process, event->tid));
+    struct open_durations *durations = durations_of(cut, thread);
     if (begin) open_duration(durations, event, state_p(event) ? KEPT_PART : KEPT_NOT);
     if (begin || durations->depth == 0) return;
     const struct open_duration *open = &durations->open[--durations->depth];
-    if (open->kept == KEPT_PART && open->ts_ns < cut->from_ns && event->ts_ns > cut->from_ns)
-        map_set(&cut->states_open, open->offset, 1);
+    if (open->kept == KEPT_PART)
+        note_if_open(cut, &(struct open_state){thread, open->offset, open->ts_ns, event->ts_ns, false, open->blocked});
 }
 
 static void
@@ -243,18 +268,43 @@ find_record(void *context, const struct fxt_record *record)
     cut->seen_count = 0;
 }
 
-/* After the last record: what is still open. */
+/* By thread, inner ones first: who begins later, or ends earlier, is in the other. */
+static int
+compare_open_states(const void *left, const void *right)
+{
+    const struct open_state *a = left, *b = right;
+    if (a->thread != b->thread) return a->thread < b->thread ? -1 : 1;
+    if (a->end_ns != b->end_ns) return a->end_ns < b->end_ns ? -1 : 1;
+    if (a->ts_ns != b->ts_ns) return a->ts_ns > b->ts_ns ? -1 : 1;
+    return (a->offset > b->offset) - (a->offset < b->offset);
+}
+
+/* After the last record: what is still open. The open states of a thread begin one nanosecond after each other, and
+ * before what begins at the border, so that they still nest. An innermost one of two records begins at the border: what
+ * is in it comes behind its begin. */
 static void
 find_end(struct cut *cut)
 {
     for (uint32_t i = 0; i < cut->durations.count; i++) {
         const struct open_durations *durations = row_table_at(&cut->durations, i);
+        uint64_t thread = (uint64_t)durations->key[1] << 32 | durations->key[0];
         for (uint32_t depth = 0; depth < durations->depth; depth++) {
             const struct open_duration *open = &durations->open[depth];
-            if (open->kept == KEPT_PART && open->ts_ns < cut->from_ns) map_set(&cut->states_open, open->offset, 1);
+            if (open->kept == KEPT_PART)
+                note_if_open(cut, &(struct open_state){thread, open->offset, open->ts_ns, INT64_MAX, false, open->blocked});
         }
     }
     free_durations(cut);
+    if (cut->open_state_count > 0)
+        qsort(cut->open_states, cut->open_state_count, sizeof *cut->open_states, compare_open_states);
+    uint32_t inner = 0;
+    for (uint32_t i = 0; i < cut->open_state_count; i++) {
+        inner = i > 0 && cut->open_states[i].thread == cut->open_states[i - 1].thread ? inner + 1 : 0;
+        const struct open_state *state = &cut->open_states[i];
+        uint32_t before = inner > 0 || state->complete ? inner + 1 : 0;
+        map_set(&cut->states_open, state->offset, before);
+        if (state->blocked) map_set(&cut->blocked_open, state->thread, before);
+    }
 }
 
 /* --- last reading ------------------------------------------------------------------------------------ */
@@ -277,6 +327,13 @@ decide_part(struct cut *cut, const struct fxt_event *event, bool complete)
     cut->part = (struct part){.ts_ns = event->ts_ns, .end_ns = end_ns, .from_ns = event->ts_ns, .to_ns = end_ns};
     if (cut->part.to_ns > cut->to_ns) cut->part.to_ns = cut->to_ns;
     if (cut->part.from_ns > cut->to_ns) cut->part.from_ns = cut->to_ns;
+}
+
+static void
+begin_at_border(struct cut *cut, const struct fxt_event *event)
+{
+    int64_t from_ns = cut->from_ns - map_get(&cut->states_open, event->offset);
+    if (from_ns > cut->part.from_ns) cut->part.from_ns = from_ns;
 }
 
 static void
@@ -311,7 +368,7 @@ cut_duration_edge(struct cut *cut, const struct fxt_event *event)
     }
     cut->parts++;
     decide_part(cut, event, false);
-    cut->part.from_ns = cut->from_ns;
+    begin_at_border(cut, event);
     cut->part.began = true;
 }
 
@@ -328,9 +385,8 @@ cut_async(struct cut *cut, const struct fxt_event *event)
     decide(cut, keep);
 }
 
-/* Keeps the part of a duration in one record that lies in the range, if it begins there or is a state. Of those
- * that were open when the range began, inner ones are written first: they begin one nanosecond after each
- * other, so that they still nest. What a call left out is not known of a part. */
+/* Keeps the part of a duration in one record that lies in the range, if it begins there or is a state. What a
+ * call left out is not known of a part. */
 static void
 cut_complete(struct cut *cut, const struct fxt_event *event)
 {
@@ -346,9 +402,7 @@ cut_complete(struct cut *cut, const struct fxt_event *event)
     bool began = fxt_event_arg(event, STRING_BEGAN) != NULL, ended = fxt_event_arg(event, STRING_ENDED) != NULL;
     cut->part.began = cut->part.bare ? before || began : before && !began;
     cut->part.ended = cut->part.bare ? after || ended : after && !ended;
-    if (!before) return;
-    int64_t from_ns = cut->from_ns - ++durations_of(cut, thread_key(event->process, event->tid))->before;
-    if (from_ns > cut->part.from_ns) cut->part.from_ns = from_ns;
+    if (before) begin_at_border(cut, event);
 }
 
 /* A flow that begins in the range is kept as far as the range goes. */
@@ -564,11 +618,12 @@ write_states(struct cut *cut, uint32_t provider)
         const struct thread_change *state = row_table_at(&cut->changes, i);
         if (state->provider != provider || state->change == SCHED_ENDS) continue;
         bool runs = state->change == SCHED_RUNS;
+        uint32_t before = runs ? MAP_NONE : map_get(&cut->blocked_open, thread_key(state->process, state->tid));
         uint64_t out_state = runs ? 0 : state->change == SCHED_BLOCKS ? FXT_THREAD_BLOCKED : FXT_THREAD_RUNNABLE;
         uint64_t words[WORDS] = {fxt_header(FXT_RECORD_SCHEDULING, WORDS) |
                                      fxt_field(state->cpu & 0xff, FXT_SCHED_LEGACY_CPU) |
                                      fxt_field(out_state, FXT_SCHED_LEGACY_OUT_STATE),
-                                 (uint64_t)cut->from_ns};
+                                 (uint64_t)cut->from_ns - (before == MAP_NONE ? 0 : before)};
         words[runs ? 4 : 2] = state->pid;
         words[runs ? 5 : 3] = state->tid;
         const struct fxt_record record = {.type = FXT_RECORD_SCHEDULING, .header = words[0],
@@ -722,7 +777,9 @@ cut_file(const struct options *options, FILE *out, const char *file)
     free_durations(&cut);
     row_table_free(&cut.changes);
     free(cut.recorders);
+    free(cut.open_states);
     map_free(&cut.states_open);
+    map_free(&cut.blocked_open);
     map_free(&cut.states_written);
     sched_threads_free(&cut.sched_threads);
     map_free(&cut.objects);
