@@ -26,11 +26,11 @@ class TestAllocations < Integration::Test
   def samples(trace, whole: true)
     events = trace.in_category("allocation")
     allocated, ends = events.partition { |event| !FATES.include?(event["name"]) || event["args"].key?("weight") }
+    # Asserted for all at once: there may be a hundred thousand.
+    assert_empty allocated.reject { |event| event["args"].values_at(*KEYS).all? }.first(3)
+    assert_empty allocated.reject { |event| event["args"]["size"].between?(1, event["args"]["weight"]) }.first(3)
     found = allocated.to_h do |event|
       args = event["args"]
-      assert_empty KEYS - args.keys, event
-      assert_operator args["size"], :>, 0
-      assert_operator args["weight"], :>=, args["size"]
       [args["sample"],
        Sample.new(*args.values_at(*KEYS).insert(1, event["name"]), args["untracked"] == 1, event["thread"],
                   Trace.named_frames(event))]
@@ -40,12 +40,12 @@ class TestAllocations < Integration::Test
       args = event["args"]
       sample = found[args["sample"]]
       next refute(whole, "no sample #{args["sample"]}") unless sample
-      assert_nil sample.fate, "two fates"
-      refute sample.untracked
+      flunk "two fates of #{sample}" if sample.fate
+      flunk "fate of an untracked #{sample}" if sample.untracked
       sample.fate, sample.survived = event["name"], args.fetch("survived")
     end
     if whole
-      found.each_value { |sample| assert_equal sample.untracked, sample.fate.nil?, sample.inspect }
+      assert_empty found.values.reject { |sample| sample.untracked == sample.fate.nil? }.first(3)
       assert_equal [found.size, found.each_value.sum(&:weight), 0],
                    trace.summary.values_at("allocation_samples", "allocation_bytes", "lost")
     end
