@@ -4,8 +4,8 @@
 # was cut. Exit status 1: something failed. What cannot run here (no CRuby source, no rustc) is named with
 # the reason and counted as skipped.
 #
-# $JOBS entries run side by side (as many as there are processors, if it is not set): tests/plan.rb says
-# which entries there are, tests/schedule.rb in which order they run. One line is printed for an entry that
+# Three entries run side by side for each two of $JOBS (the processors, if it is not set), because many sleep at
+# times. tests/plan.rb says which entries there are, tests/schedule.rb in which order they run. One line is printed for an entry that
 # passed, and the whole output of one that failed (V=1: of each). The texts of failures are repeated at the
 # end, so that the tail of a log shows them.
 #
@@ -23,7 +23,7 @@ class Runner
   def initialize(all)
     @all = all
     ENV["JOBS"] = Etc.nprocessors.to_s unless ENV["JOBS"].to_i > 0
-    @jobs = ENV["JOBS"].to_i
+    @jobs = ENV["JOBS"].to_i * 3 / 2
     @counts = [0, 0, 0]
     @suites = Hash.new { |hash, suite| hash[suite] = { entries: 0, counts: [0, 0, 0], seconds: 0.0 } }
     @failures, @texts, @skips, @unstable, @seconds = [], [], [], [], {}

@@ -1,7 +1,7 @@
 # Calls of CRuby's own test programs (bootstraptest) and benchmarks: each method, block and class body as
 # often as TracePoint sees it in another, untraced run. A sample of them; `make check-all` runs all.
 #
-# Once for each JIT: it runs a hundred programs three times; test_calls has the calls of each pair.
+# Once: it runs a hundred programs three times; test_calls has the calls of each pair.
 require_relative "helper"
 require_relative "call_kinds"
 require "csv"

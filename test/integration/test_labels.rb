@@ -1,5 +1,7 @@
 # Frames look as in Ruby's own backtraces: each script keeps caller_locations on the line where it
 # exits, and the test compares both frame by frame.
+#
+# Once for each base: frames are the base's.
 require_relative "helper"
 
 class TestLabels < Integration::Test

@@ -1,6 +1,8 @@
 # Samples of time: what threads do, and where. The references are the clocks of the program itself, what other streams
 # measure exactly in the same run, and the system's own count of CPU time. All of them see what a busy machine does to
 # the program. What it does to the sampler is in `samples_late`: how far samples may be off grows with that.
+#
+# Once for each base: a sample reads the base's frames; test_single_step has those of each pair.
 require_relative "helper"
 require_relative "extension"
 

@@ -1,5 +1,7 @@
 # The stream `states` where traces begin and end in awkward places: the program goes on, and what the
 # trace says is whole.
+#
+# Once for each base: a session begins and ends the same for each JIT; test_states has the states of each pair.
 require_relative "helper"
 
 class TestStateSessions < Integration::Test

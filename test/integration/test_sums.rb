@@ -78,7 +78,7 @@ class TestSums < Integration::Test
 
   PROGRAMS.each do |name, script|
     define_method("test_all_tables_sum_up_to_the_same_of_#{name}") do
-      [1, 13].each do |rate|
+      (name == PROGRAMS.keys.first ? [1, 13] : [1]).each do |rate|
         run = trace(script + OVERFLOW, *FLAGS, *FLAGS_OF_ZJIT, "--zjit-trace-exits-sample-rate=#{rate}")
         assert_operator run.trace.summary["exits"], :>, 0, "it has to exit for this to be a test"
         assert_consistent(run.trace.path, of: "one in #{rate}")
