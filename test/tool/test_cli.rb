@@ -108,15 +108,23 @@ class TestCli < Minitest::Test
     Process.wait(pid)
   end
 
-  # These commands read one file, and a folder is none.
-  def test_a_folder_is_no_file
+  # What these print of a folder with one trace is that of the trace; `annotate` adds up several, `cut` takes one.
+  def test_a_folder_stands_for_its_trace
     Dir.mktmpdir do |dir|
-      %w[annotate cut].each do |command|
-        result = tool(command, dir)
-        message = "vm-trace: #{dir}: offset 0: cannot read further: Is a directory\n"
-        assert_equal message, result.err.lines.first, command
-        assert_equal 3, result.status, command
+      { "annotate" => [], "cut" => ["--until=1ms"], "explain" => [] }.each do |command, options|
+        FileUtils.rm_f(Dir["#{dir}/*"])
+        result = tool(command, *options, dir)
+        assert_equal ["vm-trace: #{dir}: the folder has no traces (*.fxt)\n", 3], [result.err, result.status], command
+        FileUtils.cp(File.join(TRACES, "exits.fxt"), "#{dir}/1.fxt")
+        ours, of_file = [dir, "#{dir}/1.fxt"].map { |argument| tool(command, *options, argument) }
+        assert_equal [of_file.out, of_file.err, 0], [ours.out, ours.err, ours.status], command
+        refute_empty ours.out
+        FileUtils.cp("#{dir}/1.fxt", "#{dir}/2.fxt")
+        both = tool(command, *options, dir)
+        assert_equal command == "cut" ? 2 : 0, both.status, both.err
       end
+      exits = ->(argument) { JSON.parse(tool("annotate", "--format=json", argument).out)["annotated_files"]["rows"].sum { |row| row["exits"] } }
+      assert_equal 2 * exits["#{dir}/1.fxt"], exits[dir]
     end
   end
 

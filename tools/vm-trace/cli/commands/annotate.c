@@ -12,6 +12,7 @@
 #include "analysis/source_match.h"
 #include "base/xalloc.h"
 #include "cli/command.h"
+#include "cli/folders.h"
 #include "render/annotated.h"
 #include "render/document.h"
 #include "render/report_tables.h"
@@ -71,8 +72,11 @@ run(const struct options *options, int argument_count, char **arguments)
     bool data = format == FORMAT_JSON || format == FORMAT_CSV;
     if (data && options_refused("context", "has no effect with --format=json or csv")) return STATUS_USAGE;
     if (!choice_window_any("annotate", filter.since_ns, filter.until_ns)) return STATUS_USAGE;
+    int trace_count;
+    char **traces;
+    if (!folders_expand(1, arguments, &trace_count, &traces)) return STATUS_CANNOT_READ;
     struct report *report = report_new(options->memory_bytes, &filter);
-    enum status status = report_read_all(report, options->max_faults, 1, arguments);
+    enum status status = report_read_all(report, options->max_faults, trace_count, traces);
     if (report_readable(report)) {
         struct document document = {0};
         struct annotation annotation;
@@ -88,7 +92,7 @@ run(const struct options *options, int argument_count, char **arguments)
         status = worse(status, choose_sources(&annotation, report->pool, argument_count - 1, arguments + 1, sources));
         const struct annotated_view view = {
             .report = report, .annotation = &annotation, .sources = sources,
-            .traced = traces_written(1, arguments), .context = context, .top = options->top,
+            .traced = traces_written(trace_count, traces), .context = context, .top = options->top,
         };
         status = worse(status, print_annotated(&view, &document));
         status = worse(status, report_check_chosen("annotate", NULL, report));
@@ -97,6 +101,7 @@ run(const struct options *options, int argument_count, char **arguments)
         document_free(&document);
     }
     report_free(report);
+    folder_traces_free(traces, trace_count);
     return worse(status, finish_output());
 }
 

@@ -818,6 +818,7 @@ static const struct cli_option cut_options[] = {
 const struct command command_cut = {
     .name = "cut",
     .purpose = "extract a time range from a trace",
+    .folders = true,
     .arguments = "[--since=TIME] [--until=TIME] [-o OUT] FILE",
     .help =
         "Writes what happened from --since until just before --until: seconds from the first\n"

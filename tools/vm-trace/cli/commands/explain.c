@@ -187,6 +187,7 @@ static const struct cli_option explain_options[] = {
 const struct command command_explain = {
     .name = "explain",
     .purpose = "say what a reason means, what causes it, and what helps",
+    .folders = true,
     .arguments = "[FILE] [REASON | SITE]...",
     .needs = "the name of a reason",
     .may_lack_arguments = true,
