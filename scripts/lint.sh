@@ -26,15 +26,6 @@ result()
     fi
 }
 
-# tidy "FILE..." OPTION... -- COMPILER-OPTION...: clang-tidy for each file that is not known to be fine:
-# with these options, this text and that of its headers.
-tidy()
-{
-    files=$1
-    shift
-    printf '%s\n' $files | xargs -P "$jobs" -I '{}' "$top/scripts/tidy.sh" '{}' "$@"
-}
-
 have()
 {
     if command -v "$1" > /dev/null; then return 0; fi
@@ -58,12 +49,12 @@ lint_alone()
     result 'only the writer of the tool writes JSON' $status
     if have clang-tidy 'clang-tidy of the module'; then
         status=0
-        tidy "$without" -- -std=gnu99 -iquote . -iquote build/generated || status=$?
+        ${BASERUBY:-ruby} scripts/tidy.rb $without -- -std=gnu99 -iquote . -iquote build/generated || status=$?
         result 'clang-tidy of the module' $status
         # The analyzer loses sight of arrays that grow and are moved; the sanitizers and valgrind
         # see them in the tests.
         status=0
-        tidy "$tool" --checks=-clang-analyzer-unix.Malloc,-clang-analyzer-core.NullDereference -- \
+        ${BASERUBY:-ruby} scripts/tidy.rb $tool -- --checks=-clang-analyzer-unix.Malloc,-clang-analyzer-core.NullDereference -- \
             -std=gnu99 -iquote tools/vm-trace -iquote build/page -iquote . || status=$?
         result 'clang-tidy of the tool' $status
     fi
@@ -96,7 +87,7 @@ lint_ruby()
     for folder in "$build/src/include" "${config%/ruby/config.h}" "$build/src" "$build/obj"; do includes="$includes -isystem $folder"; done
     status=0
     # A VALUE is an integer that is a pointer, in all of CRuby.
-    tidy "$with_ruby" --checks=-performance-no-int-to-ptr -- -std=gnu99 -DRUBY_EXPORT -iquote . $includes || status=$?
+    ${BASERUBY:-ruby} scripts/tidy.rb $with_ruby -- --checks=-performance-no-int-to-ptr -- -std=gnu99 -DRUBY_EXPORT -iquote . $includes || status=$?
     result "$name" $status
 }
 

@@ -1,4 +1,4 @@
-# scripts/tidy.sh: what clang-tidy found fine is not looked at again while it is the same, headers included.
+# scripts/tidy.rb: what clang-tidy found fine is not looked at again while it is the same, headers included.
 require "minitest/autorun"
 require "open3"
 require "tmpdir"
@@ -22,8 +22,8 @@ class TestTidy < Minitest::Test
 
   def found?(header)
     File.write("#{@folder}/file.h", header)
-    out, status = Open3.capture2e({ "XDG_CACHE_HOME" => @cache }, "#{TOP}/scripts/tidy.sh", "#{@folder}/file.c",
-                                  "--header-filter=.*", "--", "-iquote", @folder)
+    out, status = Open3.capture2e({ "XDG_CACHE_HOME" => @cache }, "#{TOP}/scripts/tidy.rb", "#{@folder}/file.c",
+                                  "--", "--header-filter=.*", "--", "-iquote", @folder, chdir: TOP)
     assert_equal status.success?, !out.include?("clang-analyzer"), out
     !status.success?
   end
