@@ -240,6 +240,26 @@ class TestFirst < Minitest::Test
     assert_match(/^Guard, /, row["cause"])
   end
 
+  # What libraries do for a method of the application is of its place. One change ends one reason there.
+  def test_a_row_gains_what_one_change_ends
+    list, set = "List#each (/usr/lib/ruby/3.4.0/list.rb:7)", "List#set (/usr/lib/ruby/3.4.0/list.rb:70)"
+    trace = SamplesTrace.new(settings: { jit: "ZJIT", flags: "exits states samples" }) do |t|
+      t.sample(:main, 3, 50, "interpreted", A, list)
+      t.sample(:main, 53, 40, "interpreted", A, set)
+      sites = [["Guard", list, 12, 20], ["Guard", set, 5, 10], ["Other", set, 9, 15], ["Third", list, 9, 4]]
+      sites.each do |reason, location, hits, lost_ms|
+        t.event(:instant, :main, "trace", "site", 99, reason: reason, kind: "side_exit", insn: "send", version: [:uint32, 1],
+                                                      location: location, hits: [:uint64, hits], lost_ns: [:uint64, lost_ms * MS])
+      end
+      t.event(:instant, :main, "trace", "states", 99, compiled: [:uint64, 51 * MS], exited: [:uint64, 49 * MS])
+    end.build(exits: 35, sites: 4)
+    row = findings(trace).first
+    assert_equal ["exits", list, "Guard, send: 12 times, each 1.67 ms; 5 more elsewhere"], row.values_at("subject", "place", "cause")
+    # Guard in both, and what is in the same method.
+    assert_in_delta 0.95 * (20 + 10 + 4), row["gain_ns"].fdiv(MS), 0.1
+    assert_equal 20 + 10 + 4, row["most_ns"] / MS
+  end
+
   # What else is known of the place is little: that is no estimate of what the loop would take.
   def test_a_loop_that_no_jit_sees_has_no_estimate
     main = "<main> (/app/run.rb:1)"

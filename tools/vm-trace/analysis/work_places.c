@@ -135,6 +135,12 @@ work_places_free(struct work_places *places)
 }
 
 uint32_t
+work_method_of(const struct work_places *places, uint32_t label)
+{
+    return method_of(places->pool, label);
+}
+
+uint32_t
 work_place_of(const struct work_places *places, uint32_t label)
 {
     uint32_t method = map_get(&places->place_of, label);

@@ -34,6 +34,8 @@ struct work_places work_places_of(const struct time_samples *samples, struct fra
 void work_places_free(struct work_places *places);
 /* Returns the place that a label belongs to; if no sample tells, that of its method. */
 uint32_t work_place_of(const struct work_places *places, uint32_t label);
+/* Returns the method of a label, or of the block that it names: a key of a place, if it is one. */
+uint32_t work_method_of(const struct work_places *places, uint32_t label);
 /* Returns the row of a method, or NULL. */
 const struct work_place *work_places_find(struct work_places *places, uint32_t method);
 /* The time in which it ran on a CPU. */

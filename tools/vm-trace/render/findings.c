@@ -322,6 +322,10 @@ struct place {
     /* The rows with most of each: index + 1; 0: none. */
     uint32_t exits, iseq, allocations;
     uint64_t most_lost_ns, most_interpreted_ns, most_bytes;
+    /* Of what one change ends: whether the row with most of it is in the method itself, not in what that calls; and how
+     * many exits, or ISEQs, other rows have for the same reason. */
+    bool own;
+    uint64_t elsewhere;
 };
 enum { PLACES_MAX = 256 * 1024 };
 
@@ -332,6 +336,8 @@ struct by_place {
     struct row_table allocations; /* of struct allocation_row, by frame */
     struct allocation_row allocated;
     struct row_table lasting; /* of struct lasting_exits */
+    double interpreted_part;  /* interpreted_part() */
+    uint64_t *iseq_ns;        /* of each row of execution.iseqs: own time interpreted */
     uint64_t sampled_ns, period_ns; /* all samples; 0: they have no period */
     double gc_ns;                   /* all pauses */
     uint64_t collections;
@@ -381,16 +387,22 @@ interpreted_part(const struct view *view, const struct by_place *by_place)
     return most_ns < states_ns ? most_ns / states_ns : 1;
 }
 
+static uint64_t
+row_lost_ns(const struct by_place *by_place, const struct exit_row *row)
+{
+    return (uint64_t)(by_place->interpreted_part * (double)row->lost_ns);
+}
+
 static void
 gather_exits(const struct view *view, struct by_place *by_place)
 {
-    double part = interpreted_part(view, by_place);
+    by_place->interpreted_part = interpreted_part(view, by_place);
     by_place->exits = view_exits(view, false, BY_CATEGORY | BY_REASON | BY_LOCATION | BY_INSN | BY_CALLEE, NULL);
     for (uint32_t i = 0; i < by_place->exits.count; i++) {
         const struct exit_row *row = row_table_at(&by_place->exits, i);
         struct place *place = row->lost_ns > 0 ? place_of(by_place, row->location) : NULL;
-        uint64_t lost_ns = (uint64_t)(part * (double)row->lost_ns);
-        if (place != NULL) add_part(&place->lost_ns, &place->most_lost_ns, &place->exits, lost_ns, i);
+        if (place != NULL)
+            add_part(&place->lost_ns, &place->most_lost_ns, &place->exits, row_lost_ns(by_place, row), i);
     }
 }
 
@@ -408,6 +420,7 @@ gather_interpreted(const struct view *view, struct by_place *by_place)
 {
     struct report *report = view->report;
     struct row_table methods = sample_sums(&report->samples.all, false);
+    by_place->iseq_ns = xcalloc((size_t)report->execution.iseqs.count + 1, sizeof *by_place->iseq_ns);
     for (uint32_t i = 0; i < report->execution.iseqs.count; i++) {
         const struct execution_iseq *iseq = row_table_at(&report->execution.iseqs, i);
         if (!report_iseq_wanted(report, iseq->iseq)) continue;
@@ -416,6 +429,7 @@ gather_interpreted(const struct view *view, struct by_place *by_place)
         const struct sample_row *sampled = row_table_find(&methods, &method);
         uint64_t own_ns = sampled != NULL ? sampled->own.ns[TIME_SAMPLE_INTERPRETED] : 0;
         if (methods.count > 0 && own_ns < ns) ns = own_ns;
+        by_place->iseq_ns[i] = ns;
         struct place *place = ns > 0 ? place_of(by_place, iseq->iseq) : NULL;
         if (place == NULL) continue;
         uint64_t *sum = in_few_calls_p(iseq) ? &place->in_few_calls_ns : &place->interpreted_ns;
@@ -473,6 +487,7 @@ free_places(struct by_place *by_place)
     allocation_rows_free(&by_place->allocations);
     row_table_free(&by_place->lasting);
     row_table_free(&by_place->rows);
+    free(by_place->iseq_ns);
 }
 
 /* The part of the collections that a place's allocations cause. */
@@ -519,11 +534,16 @@ exit_cause(const struct view *view, const struct exit_row *row)
 }
 
 static void
-describe_exits(const struct view *view, struct by_place *by_place, const struct exit_row *row, struct finding *finding)
+describe_exits(const struct view *view, struct by_place *by_place, const struct place *place, struct finding *finding)
 {
+    const struct exit_row *row = row_table_at(&by_place->exits, place->exits - 1);
+    char number[NUMBER_TEXT];
     finding->what = text_of("exits at");
     finding->place = view_name(view, row->location);
     finding->cause = exit_cause(view, row);
+    if (place->elsewhere > 0)
+        finding->cause = document_text(view->document, "%s; %s more elsewhere", finding->cause.ptr,
+                                       with_commas(number, place->elsewhere));
     finding->helps = exit_help(view, &by_place->lasting, row);
     finding->evidence = method_option(view, "--exits", finding->place);
 }
@@ -562,6 +582,9 @@ describe_interpreted(const struct view *view, const struct place *place, struct 
     finding->place = view_name(view, iseq->iseq);
     finding->cause = document_text(view->document, "%s, %s call%s", *text ? text : view_name(view, iseq->why).ptr,
                                    with_commas(calls, iseq->calls), iseq->calls == 1 ? "" : "s");
+    if (place->elsewhere > 0)
+        finding->cause = document_text(view->document, "%s; and %s more method%s", finding->cause.ptr,
+                                       with_commas(calls, place->elsewhere), place->elsewhere == 1 ? "" : "s");
     finding->helps = text_of(interpreted_help(iseq, finding->place, strncmp(text, "compiled", 8) == 0));
     finding->evidence = method_option(view, "--compiles", finding->place);
 }
@@ -610,6 +633,71 @@ describe_work(const struct view *view, const struct work_place *work, double gar
     finding->evidence = text_of("--samples");
 }
 
+/* What is known of a place, by cause, and the cause that gains most, if it is worth a row. */
+struct place_gain {
+    struct gain of[FINDING_SUBJECTS], sum;
+    enum finding_subject subject; /* FINDING_METHOD: none is */
+    double known;
+};
+
+static struct place_gain
+place_gain(const struct by_place *by_place, const struct place *place, double least_ns)
+{
+    static const enum finding_subject subjects[] = {FINDING_EXITS, FINDING_INTERPRETED, FINDING_GC};
+    struct place_gain gain = {.subject = FINDING_METHOD, .known = least_ns};
+    gain.of[FINDING_EXITS] = gain_of(FINDING_EXITS, (struct uncertain){(double)place->lost_ns, 0});
+    gain.of[FINDING_INTERPRETED] = gain_of(FINDING_INTERPRETED, sampled(by_place, place->interpreted_ns));
+    gain.of[FINDING_GC] = gain_of(FINDING_GC, garbage_of(by_place, place));
+    for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++) {
+        const struct gain *cause = &gain.of[subjects[i]];
+        gain.sum.least += cause->least > 0 ? cause->least : 0;
+        gain.sum.ns += cause->ns;
+        gain.sum.most += cause->most;
+        double known = cause->ns > cause->least ? cause->ns : cause->least;
+        if (known > 0 && known >= gain.known) gain.known = known, gain.subject = subjects[i];
+    }
+    /* What a JIT would make of a loop that it never saw is not known. */
+    gain.sum.most += (double)place->in_few_calls_ns;
+    return gain;
+}
+
+/* Of a place that is an application's method with all that it calls in libraries: what one change ends. That is what
+ * has the reason of the row with most of it, and what is in the method of that row. */
+static struct place
+place_of_change(const struct view *view, const struct by_place *by_place, const struct place *place,
+                enum finding_subject subject)
+{
+    const struct row_table *iseqs = &view->report->execution.iseqs;
+    bool exits = subject == FINDING_EXITS;
+    const struct exit_row *exit = exits ? row_table_at(&by_place->exits, place->exits - 1) : NULL;
+    const struct execution_iseq *iseq = exits ? NULL : row_table_at(iseqs, place->iseq - 1);
+    uint32_t method = work_method_of(&by_place->work, exits ? exit->location : iseq->iseq);
+    bool own = method == place->method;
+    struct place change = {.method = place->method, .bytes = own ? place->bytes : 0, .allocations = place->allocations,
+                           .in_few_calls_ns = own ? place->in_few_calls_ns : 0};
+    for (uint32_t i = 0; i < by_place->exits.count; i++) {
+        const struct exit_row *row = row_table_at(&by_place->exits, i);
+        if (row->lost_ns == 0 || work_place_of(&by_place->work, row->location) != place->method) continue;
+        bool alike = exits && row->reason == exit->reason;
+        if (!alike && work_method_of(&by_place->work, row->location) != method) continue;
+        add_part(&change.lost_ns, &change.most_lost_ns, &change.exits, row_lost_ns(by_place, row), i);
+        if (alike && row != exit) change.elsewhere += row->count;
+    }
+    for (uint32_t i = 0; i < iseqs->count; i++) {
+        const struct execution_iseq *row = row_table_at(iseqs, i);
+        uint64_t ns = by_place->iseq_ns != NULL ? by_place->iseq_ns[i] : 0;
+        if (ns == 0 || in_few_calls_p(row) || work_place_of(&by_place->work, row->iseq) != place->method) continue;
+        bool alike = !exits && row->why == iseq->why;
+        if (!alike && work_method_of(&by_place->work, row->iseq) != method) continue;
+        add_part(&change.interpreted_ns, &change.most_interpreted_ns, &change.iseq, ns, i);
+        if (alike && row != iseq) change.elsewhere++;
+    }
+    change.exits = place->exits; /* the rows that are described */
+    change.iseq = place->iseq;
+    change.own = own;
+    return change;
+}
+
 /* One row for what is known of a place; its subject is the cause that gains most. A change can also save what the place
  * calls, and its allocations: that is the most. */
 static void
@@ -618,49 +706,39 @@ add_place(const struct view *view, struct findings *findings, struct by_place *b
     enum { MUCH_WORK = 3 }; /* times the garbage: then that is the lesser cause */
     const struct work_place *work = work_places_find(&by_place->work, place->method);
     const struct uncertain garbage = garbage_of(by_place, place);
-    const struct gain causes[FINDING_SUBJECTS] = {
-        [FINDING_EXITS] = gain_of(FINDING_EXITS, (struct uncertain){(double)place->lost_ns, 0}),
-        [FINDING_INTERPRETED] = gain_of(FINDING_INTERPRETED, sampled(by_place, place->interpreted_ns)),
-        [FINDING_GC] = gain_of(FINDING_GC, garbage),
-    };
-    static const enum finding_subject subjects[] = {FINDING_EXITS, FINDING_INTERPRETED, FINDING_GC};
-    struct gain gain = {0};
-    struct finding finding = {.subject = FINDING_METHOD};
-    double best = worth * (double)with_cpu_ns(&findings->where);
-    for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++) {
-        const struct gain *cause = &causes[subjects[i]];
-        gain.least += cause->least > 0 ? cause->least : 0;
-        gain.ns += cause->ns;
-        gain.most += cause->most;
-        double known = cause->ns > cause->least ? cause->ns : cause->least;
-        if (known > 0 && known >= best) best = known, finding.subject = subjects[i];
+    double least_ns = worth * (double)with_cpu_ns(&findings->where);
+    struct place_gain gain = place_gain(by_place, place, least_ns);
+    struct finding finding = {.subject = gain.subject};
+    struct place change = *place;
+    change.own = true;
+    if (finding.subject == FINDING_EXITS || finding.subject == FINDING_INTERPRETED) {
+        change = place_of_change(view, by_place, place, finding.subject);
+        struct place_gain of_change = place_gain(by_place, &change, least_ns);
+        if (of_change.subject == finding.subject) gain = of_change;
+        else finding.subject = FINDING_METHOD, change.own = true;
     }
-    /* What a JIT would make of a loop that it never saw is not known. */
-    gain.most += (double)place->in_few_calls_ns;
     bool most_of_it = work == NULL || 2 * place->in_few_calls_ns >= work_place_ran_ns(work);
     bool unseen = finding.subject == FINDING_METHOD && place->in_few_calls_ns > 0 &&
-                  (double)place->in_few_calls_ns >= best && most_of_it;
+                  (double)place->in_few_calls_ns >= gain.known && most_of_it;
     if (unseen) finding.subject = FINDING_INTERPRETED;
-    if (work != NULL) {
+    if (work != NULL && change.own) {
         /* The samples in the garbage collector are those of the collections that happened to begin there. */
         uint64_t ran_ns = work_place_ran_ns(work) - (by_place->places_garbage ? work->ns[TIME_SAMPLE_GC] : 0);
         struct gain work_gain = gain_of(FINDING_METHOD, sampled(by_place, ran_ns));
-        double most = work_gain.most + causes[FINDING_GC].most;
-        if (most > gain.most) gain.most = most;
+        double most = work_gain.most + gain.of[FINDING_GC].most;
+        if (most > gain.sum.most) gain.sum.most = most;
         if (finding.subject == FINDING_GC && (double)ran_ns > MUCH_WORK * garbage.ns) finding.subject = FINDING_METHOD;
     }
     switch (finding.subject) {
-      case FINDING_EXITS:
-        describe_exits(view, by_place, row_table_at(&by_place->exits, place->exits - 1), &finding);
-        break;
-      case FINDING_INTERPRETED: describe_interpreted(view, place, &finding); break;
+      case FINDING_EXITS: describe_exits(view, by_place, &change, &finding); break;
+      case FINDING_INTERPRETED: describe_interpreted(view, &change, &finding); break;
       case FINDING_GC: describe_garbage(view, by_place, place, work, &finding); break;
       default:
         if (work == NULL || work_place_ran_ns(work) == 0) return;
         describe_work(view, work, garbage.ns, &finding);
     }
-    if (unseen || gains[finding.subject].gain <= 0) gain.ns = 0; /* what is known of it is the least */
-    add(findings, &finding, gain);
+    if (unseen || gains[finding.subject].gain <= 0) gain.sum.ns = 0; /* what is known of it is the least */
+    add(findings, &finding, gain.sum);
 }
 
 /* Collections, where it is not known what allocates. */
@@ -695,7 +773,7 @@ add_counts(const struct view *view, struct findings *findings, struct by_place *
         const struct exit_row *row = row_table_at(&by_place->exits, i);
         if ((double)row->count < worth * (double)sum) continue;
         struct finding finding = {.subject = FINDING_EXITS, .count = row->count, .of_count = sum};
-        describe_exits(view, by_place, row, &finding);
+        describe_exits(view, by_place, &(struct place){.exits = i + 1}, &finding);
         finding.what = text_of("at");
         insert(findings, &finding);
     }
