@@ -1,4 +1,4 @@
-# Sinatra on Puma: threads of one process, and a restart.
+# Sinatra on Puma: threads of one process, and a restart. What is not about compiled code has one JIT in `make check`.
 require_relative "helper"
 
 class TestSinatra < Applications::Test
@@ -17,7 +17,7 @@ class TestSinatra < Applications::Test
   end
 
   # From outside, while requests are answered.
-  each_jit "start_and_stop_from_outside" do |jit|
+  each_jit "start_and_stop_from_outside", jits: Integration::LONG ? JITS.keys : %w[yjit] do |jit|
     dir = application("sinatra")
     streams = jit == "none" ? "threads,samples:1ms" : STREAMS
     served = serve(dir, jit, *PUMA, env: { "RUBY_VM_TRACE_CONTROL" => "control" }) do |server|
@@ -37,7 +37,7 @@ class TestSinatra < Applications::Test
   end
 
   # The same process executes Puma again: it ends one trace and begins another.
-  each_jit "restart" do |jit|
+  each_jit "restart", jits: Integration::LONG ? JITS.keys : %w[zjit] do |jit|
     dir = application("sinatra")
     traced = serve(dir, jit, *PUMA, traced: STREAMS) do |server|
       first = drive(server)
@@ -51,7 +51,7 @@ class TestSinatra < Applications::Test
   end
 
   # New workers replace the old ones, one after the other.
-  each_jit "phased_restart" do |jit|
+  each_jit "phased_restart", jits: Integration::LONG ? JITS.keys : %w[yjit] do |jit|
     dir = application("sinatra")
     traced = serve(dir, jit, *PUMA, env: { "WORKERS" => "2" }, traced: STREAMS) do |server|
       ask_from(3, server.port, READS)
