@@ -322,16 +322,16 @@ struct place {
     /* The rows with most of each: index + 1; 0: none. */
     uint32_t exits, iseq, allocations;
     uint64_t most_lost_ns, most_interpreted_ns, most_bytes;
-    /* Of what one change ends: whether the row with most of it is in the method itself, not in what that calls; and how
-     * many exits, or ISEQs, other rows have for the same reason. */
-    bool own;
-    uint64_t elsewhere;
+    /* Of what one change ends: how many exits, or ISEQs, other rows than that with most of it have for the same reason;
+     * and the sampled time of the method of that row, with all that it called. */
+    uint64_t elsewhere, ran_ns;
 };
 enum { PLACES_MAX = 256 * 1024 };
 
 struct by_place {
     struct row_table rows; /* of struct place */
     struct work_places work;
+    struct row_table methods;     /* of struct sample_row */
     struct row_table exits;       /* of struct exit_row */
     struct row_table allocations; /* of struct allocation_row, by frame */
     struct allocation_row allocated;
@@ -419,23 +419,21 @@ static void
 gather_interpreted(const struct view *view, struct by_place *by_place)
 {
     struct report *report = view->report;
-    struct row_table methods = sample_sums(&report->samples.all, false);
     by_place->iseq_ns = xcalloc((size_t)report->execution.iseqs.count + 1, sizeof *by_place->iseq_ns);
     for (uint32_t i = 0; i < report->execution.iseqs.count; i++) {
         const struct execution_iseq *iseq = row_table_at(&report->execution.iseqs, i);
         if (!report_iseq_wanted(report, iseq->iseq)) continue;
         uint64_t ns = iseq->interpreted_ns;
         uint32_t method = label_without_line(report->pool, iseq->iseq);
-        const struct sample_row *sampled = row_table_find(&methods, &method);
+        const struct sample_row *sampled = row_table_find(&by_place->methods, &method);
         uint64_t own_ns = sampled != NULL ? sampled->own.ns[TIME_SAMPLE_INTERPRETED] : 0;
-        if (methods.count > 0 && own_ns < ns) ns = own_ns;
+        if (by_place->methods.count > 0 && own_ns < ns) ns = own_ns;
         by_place->iseq_ns[i] = ns;
         struct place *place = ns > 0 ? place_of(by_place, iseq->iseq) : NULL;
         if (place == NULL) continue;
         uint64_t *sum = in_few_calls_p(iseq) ? &place->in_few_calls_ns : &place->interpreted_ns;
         add_part(sum, &place->most_interpreted_ns, &place->iseq, ns, i);
     }
-    row_table_free(&methods);
 }
 
 static void
@@ -463,6 +461,7 @@ gather_places(const struct view *view, const struct where *where)
 {
     struct report *report = view->report;
     struct by_place by_place = {.work = work_places_of(&report->samples.all, &report->owners)};
+    by_place.methods = sample_sums(&report->samples.all, false);
     row_table_init(&by_place.rows, sizeof(struct place), 1, PLACES_MAX);
     by_place.lasting = lasting_exits_of(report);
     by_place.period_ns = report->samples.all.period_ns;
@@ -483,6 +482,7 @@ static void
 free_places(struct by_place *by_place)
 {
     work_places_free(&by_place->work);
+    row_table_free(&by_place->methods);
     exit_rows_free(&by_place->exits);
     allocation_rows_free(&by_place->allocations);
     row_table_free(&by_place->lasting);
@@ -661,17 +661,25 @@ place_gain(const struct by_place *by_place, const struct place *place, double le
     return gain;
 }
 
+/* The time in which a method was on the stack of a thread that ran. */
+static uint64_t
+method_ran_ns(struct by_place *by_place, uint32_t method)
+{
+    const struct sample_row *row = row_table_find(&by_place->methods, &method);
+    return row != NULL ? row->total_ns[0] : 0;
+}
+
 /* Of a place that is an application's method with all that it calls in libraries: what one change ends. That is what
  * has the reason of the row with most of it, and what is in the method of that row. */
 static struct place
-place_of_change(const struct view *view, const struct by_place *by_place, const struct place *place,
+place_of_change(const struct view *view, struct by_place *by_place, const struct place *place,
                 enum finding_subject subject)
 {
     const struct row_table *iseqs = &view->report->execution.iseqs;
     bool exits = subject == FINDING_EXITS;
     const struct exit_row *exit = exits ? row_table_at(&by_place->exits, place->exits - 1) : NULL;
     const struct execution_iseq *iseq = exits ? NULL : row_table_at(iseqs, place->iseq - 1);
-    uint32_t method = work_method_of(&by_place->work, exits ? exit->location : iseq->iseq);
+    uint32_t label = exits ? exit->location : iseq->iseq, method = work_method_of(&by_place->work, label);
     bool own = method == place->method;
     struct place change = {.method = place->method, .bytes = own ? place->bytes : 0, .allocations = place->allocations,
                            .in_few_calls_ns = own ? place->in_few_calls_ns : 0};
@@ -694,12 +702,21 @@ place_of_change(const struct view *view, const struct by_place *by_place, const 
     }
     change.exits = place->exits; /* the rows that are described */
     change.iseq = place->iseq;
-    change.own = own;
+    uint64_t method_ns = method_ran_ns(by_place, method);
+    uint64_t block_ns = method_ran_ns(by_place, label_without_line(view->report->pool, label));
+    change.ran_ns = own ? UINT64_MAX : method_ns > block_ns ? method_ns : block_ns;
     return change;
 }
 
-/* One row for what is known of a place; its subject is the cause that gains most. A change can also save what the place
- * calls, and its allocations: that is the most. */
+/* The most that a change can save: what a method did, with what it called, and its garbage. */
+static double
+most_of_work(const struct by_place *by_place, uint64_t ran_ns, const struct place_gain *gain)
+{
+    return gain_of(FINDING_METHOD, sampled(by_place, ran_ns)).most + gain->of[FINDING_GC].most;
+}
+
+/* One row for what is known of a place; its subject is the cause that gains most. If that is in a library, the time of
+ * the place is a second one. */
 static void
 add_place(const struct view *view, struct findings *findings, struct by_place *by_place, const struct place *place)
 {
@@ -707,27 +724,35 @@ add_place(const struct view *view, struct findings *findings, struct by_place *b
     const struct work_place *work = work_places_find(&by_place->work, place->method);
     const struct uncertain garbage = garbage_of(by_place, place);
     double least_ns = worth * (double)with_cpu_ns(&findings->where);
-    struct place_gain gain = place_gain(by_place, place, least_ns);
-    struct finding finding = {.subject = gain.subject};
+    const struct place_gain whole = place_gain(by_place, place, least_ns);
+    struct place_gain gain = whole;
+    struct finding finding = {.subject = whole.subject};
     struct place change = *place;
-    change.own = true;
+    change.ran_ns = UINT64_MAX;
     if (finding.subject == FINDING_EXITS || finding.subject == FINDING_INTERPRETED) {
         change = place_of_change(view, by_place, place, finding.subject);
-        struct place_gain of_change = place_gain(by_place, &change, least_ns);
-        if (of_change.subject == finding.subject) gain = of_change;
-        else finding.subject = FINDING_METHOD, change.own = true;
+        gain = place_gain(by_place, &change, least_ns);
+        if (gain.subject != finding.subject) {
+            gain = whole;
+            finding.subject = FINDING_METHOD;
+            change.ran_ns = UINT64_MAX;
+        }
     }
     bool most_of_it = work == NULL || 2 * place->in_few_calls_ns >= work_place_ran_ns(work);
     bool unseen = finding.subject == FINDING_METHOD && place->in_few_calls_ns > 0 &&
                   (double)place->in_few_calls_ns >= gain.known && most_of_it;
     if (unseen) finding.subject = FINDING_INTERPRETED;
-    if (work != NULL && change.own) {
+    if (work != NULL) {
         /* The samples in the garbage collector are those of the collections that happened to begin there. */
         uint64_t ran_ns = work_place_ran_ns(work) - (by_place->places_garbage ? work->ns[TIME_SAMPLE_GC] : 0);
-        struct gain work_gain = gain_of(FINDING_METHOD, sampled(by_place, ran_ns));
-        double most = work_gain.most + gain.of[FINDING_GC].most;
+        double most = most_of_work(by_place, change.ran_ns < ran_ns ? change.ran_ns : ran_ns, &gain);
         if (most > gain.sum.most) gain.sum.most = most;
         if (finding.subject == FINDING_GC && (double)ran_ns > MUCH_WORK * garbage.ns) finding.subject = FINDING_METHOD;
+        if (change.ran_ns < UINT64_MAX && ran_ns > 0) {
+            struct finding second = {.subject = FINDING_METHOD};
+            describe_work(view, work, garbage.ns, &second);
+            add(findings, &second, (struct gain){0, 0, most_of_work(by_place, ran_ns, &whole)});
+        }
     }
     switch (finding.subject) {
       case FINDING_EXITS: describe_exits(view, by_place, &change, &finding); break;
