@@ -54,7 +54,8 @@ lint_alone()
         # The analyzer loses sight of arrays that grow and are moved; the sanitizers and valgrind
         # see them in the tests.
         status=0
-        ${BASERUBY:-ruby} scripts/tidy.rb $tool -- --checks=-clang-analyzer-unix.Malloc,-clang-analyzer-core.NullDereference -- \
+        ${BASERUBY:-ruby} scripts/tidy.rb $tool -- \
+            --checks=-clang-analyzer-unix.Malloc,-clang-analyzer-core.NullDereference -- \
             -std=gnu99 -iquote tools/vm-trace -iquote build/page -iquote . || status=$?
         result 'clang-tidy of the tool' $status
     fi
@@ -87,7 +88,8 @@ lint_ruby()
     for folder in "$build/src/include" "${config%/ruby/config.h}" "$build/src" "$build/obj"; do includes="$includes -isystem $folder"; done
     status=0
     # A VALUE is an integer that is a pointer, in all of CRuby.
-    ${BASERUBY:-ruby} scripts/tidy.rb $with_ruby -- --checks=-performance-no-int-to-ptr -- -std=gnu99 -DRUBY_EXPORT -iquote . $includes || status=$?
+    ${BASERUBY:-ruby} scripts/tidy.rb $with_ruby -- --checks=-performance-no-int-to-ptr -- \
+        -std=gnu99 -DRUBY_EXPORT -iquote . $includes || status=$?
     result "$name" $status
 }
 

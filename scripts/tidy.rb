@@ -1,10 +1,10 @@
 #!/usr/bin/env ruby
 # clang-tidy of files that are not known to be fine. Prints what is found; exit status 1: something was.
-#   tidy.rb FILE... [-- OPTION...] -- COMPILER-OPTION...       (below the folder that has .clang-tidy)
+#   tidy.rb FILE... [-- OPTION...] -- COMPILER-OPTION...       (in the folder that has .clang-tidy)
 # What is fine is a file in ~/.cache/ruby-vm-trace/lint whose name is the hash of all that clang-tidy looks
 # at: its version and configuration, the options, the file and each header that it may include from the
 # folders of -iquote, -I and -isystem. The system's own headers are those of the compiler's version.
-# $JOBS files are looked at side by side.
+# $JOBS files are looked at side by side (2, if it is not set).
 require "digest"
 require "fileutils"
 require "open3"
@@ -19,7 +19,8 @@ class Tidy
     @top = Pathname.pwd
     @folders = compiler_options.each_cons(2).filter_map { |option, folder| folder if FOLDERS.include?(option) }
     @texts, @includes = {}, {}
-    @always = [`clang-tidy --version`, `#{ENV["CC"] || "cc"} --version`, File.read(".clang-tidy"), options, relative(compiler_options)].join("\n")
+    versions = ["clang-tidy", ENV["CC"] || "cc"].map { |program| `#{program} --version` }
+    @always = [*versions, File.read(".clang-tidy"), options, relative(compiler_options)].join("\n")
   end
 
   # Whether all are fine.
@@ -27,7 +28,7 @@ class Tidy
     unknown = @files.map { |file| [file, File.join(@cache, hash_of(file))] }.reject { |_, known| File.exist?(known) }
     FileUtils.mkdir_p(@cache)
     queue = Queue.new.tap { |all| unknown.each { |pair| all << pair } }.close
-    jobs = Array.new(Integer(ENV["JOBS"] || 2)) do
+    jobs = Array.new(ENV["JOBS"].to_i > 0 ? ENV["JOBS"].to_i : 2) do
       Thread.new do
         fine = true
         while (file, known = queue.pop)
@@ -55,7 +56,9 @@ class Tidy
       seen[path] = true
       left.concat(includes(path))
     end
-    Digest::SHA256.hexdigest(seen.keys.sort.inject(@always) { |all, path| "#{all}\n#{relative([path])}\n#{text(path)}" })
+    hash = Digest::SHA256.new << @always
+    seen.keys.sort.each { |path| hash << "\n#{relative([path])}\n" << text(path) }
+    hash.hexdigest
   end
 
   def text(path) = @texts[path] ||= File.binread(path)
@@ -71,7 +74,6 @@ class Tidy
   def relative(words) = words.map { |word| word.delete_prefix("#{@top}/") }.join(" ")
 end
 
-groups = ARGV.slice_when { |_, word| word == "--" }.map { |group| group.reject { |word| word == "--" } }
-files, options, compiler_options = groups.size == 2 ? [groups[0], [], groups[1]] : groups
-abort "tidy.rb FILE... [-- OPTION...] -- COMPILER-OPTION..." unless groups.size.between?(2, 3)
-exit Tidy.new(files, options, compiler_options).run
+first, last = ARGV.index("--"), ARGV.rindex("--")
+abort "tidy.rb FILE... [-- OPTION...] -- COMPILER-OPTION..." unless first
+exit Tidy.new(ARGV[0...first], ARGV[first + 1...last] || [], ARGV[last + 1..]).run
