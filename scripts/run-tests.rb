@@ -4,10 +4,10 @@
 # was cut. Exit status 1: something failed. What cannot run here (no CRuby source, no rustc) is named with
 # the reason and counted as skipped.
 #
-# Three entries run side by side for each two of $JOBS (the processors, if it is not set), because many sleep at
-# times. tests/plan.rb says which entries there are, tests/schedule.rb in which order they run. One line is printed for an entry that
-# passed, and the whole output of one that failed (V=1: of each). The texts of failures are repeated at the
-# end, so that the tail of a log shows them.
+# Three entries run side by side for each two of $JOBS (the processors, if it is not set), because many
+# sleep at times: tests/plan.rb says which entries there are, tests/schedule.rb in which order they run.
+# One line is printed for an entry that passed, and the whole output of one that failed (V=1: of each).
+# The texts of failures are repeated at the end, so that the tail of a log shows them.
 #
 # What fails of at most MOST_SECOND_RUNS tests runs once more, alone, as CRuby's own runner does it: a test
 # that passes then is named as unstable, with the text of its failure.

@@ -54,9 +54,11 @@ module Applications
     include Applications
     make_my_diffs_pretty!
 
-    # Defines a test for each JIT: its block gets the name of the JIT.
-    def self.each_jit(name, jits: JITS.keys, &block)
-      jits.each { |jit| define_method("test_#{name}_#{jit}") { instance_exec(jit, &block) } }
+    # Defines a test for each JIT: its block gets the name of the JIT. short: the JITs in `make check`.
+    def self.each_jit(name, jits: JITS.keys, short: jits, &block)
+      (Integration::LONG ? jits : short).each do |jit|
+        define_method("test_#{name}_#{jit}") { instance_exec(jit, &block) }
+      end
     end
 
     # The environment in which `vm-trace start` and the like find a server, whose title has overwritten its own.
@@ -183,6 +185,17 @@ module Applications
     # A worker that is stopped while it boots ends by `exit!`, and the other one answers meanwhile.
     def await_workers(server, count)
       wait_until("all workers have booted") { server.out.scan(/Worker \d \(PID: \d+\) booted/).size >= count }
+    end
+
+    # New workers replace the old ones, one after the other, while Puma is asked.
+    def restart_in_phases(dir, jit, *puma, reads)
+      traced = serve(dir, jit, *puma, env: { "WORKERS" => "2" }, traced: STREAMS) do |server|
+        ask_from(3, server.port, reads)
+        server.signal(:USR1)
+        await_workers(server, 4)
+        ask_from(3, server.port, reads)
+      end
+      assert_equal 5, traced.traces.map { |trace| pid(trace) }.uniq.size
     end
 
     # What a client can see of each answer, in the order of the requests: [method, path, form or nil].

@@ -4,11 +4,14 @@ require_relative "helper"
 
 class TestRoda < Applications::Test
   PUMA = %w[bundle exec puma -C puma.rb].freeze
-  WRITES = Array.new(20) do |i|
-    [["POST", "/books", { title: "<Book #{i}>", year: 1990 + i % 7 }], ["POST", "/books/#{i + 1}/reviews", { stars: i % 9, body: "so many words " * (i % 5) }]]
-  end.flatten(1).push(["POST", "/books", { title: "" }]).freeze
-  READS = (%w[/ /since/1993 /since/x /stream /broken /none /books/none /books/99] + Array.new(20) { |i| "/books/#{i + 1}" })
-          .map { |path| ["GET", path] }.push(["DELETE", "/books/3"]).freeze
+  BOOKS = Array.new(20) { |i| { title: "<Book #{i}>", year: 1990 + i % 7 } }.freeze
+  REVIEWS = Array.new(20) { |i| { stars: i % 9, body: "so many words " * (i % 5) } }.freeze
+  WRITES = BOOKS.zip(REVIEWS).each_with_index.flat_map do |(book, review), i|
+    [["POST", "/books", book], ["POST", "/books/#{i + 1}/reviews", review]]
+  end.push(["POST", "/books", { title: "" }]).freeze
+  PATHS = (%w[/ /since/1993 /since/x /stream /broken /none /books/none /books/99] +
+           (1..20).map { |id| "/books/#{id}" }).freeze
+  READS = PATHS.map { |path| ["GET", path] }.push(["DELETE", "/books/3"]).freeze
 
   def drive(server) = ask(server.port, WRITES) + ask_from(3, server.port, READS * 3)
 
@@ -21,14 +24,5 @@ class TestRoda < Applications::Test
     assert_equal [untraced.status.termsig, 1], [traced.status.termsig, traced.traces.size]
   end
 
-  each_jit "phased_restart" do |jit|
-    dir = application("roda")
-    traced = serve(dir, jit, *PUMA, env: { "WORKERS" => "2" }, traced: STREAMS) do |server|
-      ask_from(3, server.port, READS)
-      server.signal(:USR1)
-      await_workers(server, 4)
-      ask_from(3, server.port, READS)
-    end
-    assert_equal 5, traced.traces.map { |trace| pid(trace) }.uniq.size
-  end
+  each_jit("phased_restart") { |jit| restart_in_phases(application("roda"), jit, *PUMA, READS) }
 end

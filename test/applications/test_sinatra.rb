@@ -17,7 +17,7 @@ class TestSinatra < Applications::Test
   end
 
   # From outside, while requests are answered.
-  each_jit "start_and_stop_from_outside", jits: Integration::LONG ? JITS.keys : %w[yjit] do |jit|
+  each_jit "start_and_stop_from_outside", short: %w[yjit] do |jit|
     dir = application("sinatra")
     streams = jit == "none" ? "threads,samples:1ms" : STREAMS
     served = serve(dir, jit, *PUMA, env: { "RUBY_VM_TRACE_CONTROL" => "control" }) do |server|
@@ -37,7 +37,7 @@ class TestSinatra < Applications::Test
   end
 
   # The same process executes Puma again: it ends one trace and begins another.
-  each_jit "restart", jits: Integration::LONG ? JITS.keys : %w[zjit] do |jit|
+  each_jit "restart", short: %w[zjit] do |jit|
     dir = application("sinatra")
     traced = serve(dir, jit, *PUMA, traced: STREAMS) do |server|
       first = drive(server)
@@ -50,15 +50,5 @@ class TestSinatra < Applications::Test
     assert_equal 1, traced.traces.map { |trace| pid(trace) }.uniq.size
   end
 
-  # New workers replace the old ones, one after the other.
-  each_jit "phased_restart", jits: Integration::LONG ? JITS.keys : %w[yjit] do |jit|
-    dir = application("sinatra")
-    traced = serve(dir, jit, *PUMA, env: { "WORKERS" => "2" }, traced: STREAMS) do |server|
-      ask_from(3, server.port, READS)
-      server.signal(:USR1)
-      await_workers(server, 4)
-      ask_from(3, server.port, READS)
-    end
-    assert_equal 5, traced.traces.map { |trace| pid(trace) }.uniq.size
-  end
+  each_jit("phased_restart", short: %w[yjit]) { |jit| restart_in_phases(application("sinatra"), jit, *PUMA, READS) }
 end

@@ -123,8 +123,11 @@ class TestCli < Minitest::Test
         both = tool(command, *options, dir)
         assert_equal command == "cut" ? 2 : 0, both.status, both.err
       end
-      exits = ->(argument) { JSON.parse(tool("annotate", "--format=json", argument).out)["annotated_files"]["rows"].sum { |row| row["exits"] } }
-      assert_equal 2 * exits["#{dir}/1.fxt"], exits[dir]
+      of_file, both = ["#{dir}/1.fxt", dir].map do |argument|
+        printed = JSON.parse(tool("annotate", "--format=json", argument).out)
+        printed["annotated_files"]["rows"].sum { |row| row["exits"] }
+      end
+      assert_equal 2 * of_file, both
     end
   end
 

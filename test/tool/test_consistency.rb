@@ -235,11 +235,10 @@ class TestConsistency < Minitest::Test
   def test_cuts
     ranges = [[8, 25], [21, 96], [33.5, 65], [50, 97], [0, 28], [94.5, 100]]
     [process, Traces.gvl, Traces.kernel, Traces.calls].each_with_index do |trace, i|
+      whole, out = path("whole-#{i}.fxt", trace), File.join(@dir, "cut-#{i}.fxt")
       # Half of them in `make check`: each trace with other ones.
       ranges.each_with_index do |(since, till), j|
         next if ENV["LONG"].to_s.empty? && (i + j).odd?
-        out = File.join(@dir, "cut-#{i}.fxt")
-        whole = path("whole-#{i}.fxt", trace)
         assert_equal 0, tool("cut", "--since=#{since}ms", "--until=#{till}ms", "-o", out, whole).status
         assert_consistent(out, of: "#{i}: #{since} to #{till} ms")
       end

@@ -429,7 +429,8 @@ class TestCut < Minitest::Test
       end
       cut(trace, "--since=3us") do |out|
         slices = tool("query", out, "select name, dur, depth from slice where dur > 0 order by depth").out
-        assert_equal ["#{A},6003,0", "#{C},5502,1", "wait4,5001,2"], slices.lines.drop(1).map { |line| line.delete('"').chomp }, order
+        rows = slices.lines.drop(1).map { |line| line.delete('"').chomp }
+        assert_equal ["#{A},6003,0", "#{C},5502,1", "wait4,5001,2"], rows, order
         states = JSON.parse(tool("report", "--format=json", out).out)["thread_states"]["rows"]
         assert_equal [5502], states.filter_map { |row| row["blocked_ns"] }.uniq, "#{order}: from its context switch"
       end

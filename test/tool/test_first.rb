@@ -248,14 +248,15 @@ class TestFirst < Minitest::Test
       t.sample(:main, 53, 40, "interpreted", A, set)
       sites = [["Guard", list, 12, 20], ["Guard", set, 5, 10], ["Other", set, 9, 15], ["Third", list, 9, 4]]
       sites.each do |reason, location, hits, lost_ms|
-        t.event(:instant, :main, "trace", "site", 99, reason: reason, kind: "side_exit", insn: "send", version: [:uint32, 1],
-                                                      location: location, hits: [:uint64, hits], lost_ns: [:uint64, lost_ms * MS])
+        site = { reason: reason, kind: "side_exit", insn: "send", version: [:uint32, 1], location: location }
+        t.event(:instant, :main, "trace", "site", 99, **site, hits: [:uint64, hits], lost_ns: [:uint64, lost_ms * MS])
       end
       t.event(:instant, :main, "trace", "states", 99, compiled: [:uint64, 51 * MS], exited: [:uint64, 49 * MS])
     end.build(exits: 35, sites: 4)
     rows = findings(trace)
     row = rows.find { |found| found["subject"] == "exits" }
-    assert_equal ["exits", list, "Guard, send: 12 times, each 1.67 ms; 5 more elsewhere"], row.values_at("subject", "place", "cause")
+    assert_equal ["exits", list, "Guard, send: 12 times, each 1.67 ms; 5 more elsewhere"],
+                 row.values_at("subject", "place", "cause")
     # Guard in both, and what is in the same method.
     assert_in_delta 0.95 * (20 + 10 + 4), row["gain_ns"].fdiv(MS), 0.1
     assert_in_delta 50, row["most_ns"] / MS, 10, "the sampled time of the method"

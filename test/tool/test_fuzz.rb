@@ -34,8 +34,9 @@ class TestFuzz < Minitest::Test
     SELECT * FROM stack_sample_counter JOIN stack_sample_counter_track t ON t.id = track_id
   SQL
   # To look for leaks takes as long as most commands do for one file.
+  ASAN_OPTIONS = "exitcode=99:allocator_may_return_null=1:quarantine_size_mb=8:malloc_context_size=8".freeze
   ENVIRONMENT = [0, 1].map do |leaks|
-    { "ASAN_OPTIONS" => "exitcode=99:allocator_may_return_null=1:quarantine_size_mb=8:malloc_context_size=8:detect_leaks=#{leaks}", "UBSAN_OPTIONS" => "exitcode=99:print_stacktrace=1" }
+    { "ASAN_OPTIONS" => "#{ASAN_OPTIONS}:detect_leaks=#{leaks}", "UBSAN_OPTIONS" => "exitcode=99:print_stacktrace=1" }
   end.freeze
 
   # The tool with sanitizers, and whether it has the query command.
@@ -74,7 +75,8 @@ class TestFuzz < Minitest::Test
     arguments = command.map { |argument| argument.sub("FILE", "#{paths.first}.db") }
     output, status = Timeout.timeout(MOST_SECONDS) do
       arguments.push("--max-faults=3", "--memory=64", *COMMANDS[command][paths])
-      Open3.capture2e(ENVIRONMENT[paths.size > 1 ? 1 : 0], tool, *arguments, binmode: true, rlimit_cpu: MOST_CPU_SECONDS)
+      environment = ENVIRONMENT[paths.size > 1 ? 1 : 0]
+      Open3.capture2e(environment, tool, *arguments, binmode: true, rlimit_cpu: MOST_CPU_SECONDS)
     end
     fine = [0, 1, 4, 5].include?(status.exitstatus) || (status.exitstatus == 2 && output.match?(/nothing is after --since/n))
     return nil if !status.signaled? && fine && output !~ /runtime error:|Sanitizer/n

@@ -322,9 +322,6 @@ struct place {
     /* The rows with most of each: index + 1; 0: none. */
     uint32_t exits, iseq, allocations;
     uint64_t most_lost_ns, most_interpreted_ns, most_bytes;
-    /* Of what one change ends: how many exits, or ISEQs, other rows than that with most of it have for the same reason;
-     * and the sampled time of the method of that row, with all that it called. */
-    uint64_t elsewhere, ran_ns;
 };
 enum { PLACES_MAX = 256 * 1024 };
 
@@ -534,16 +531,16 @@ exit_cause(const struct view *view, const struct exit_row *row)
 }
 
 static void
-describe_exits(const struct view *view, struct by_place *by_place, const struct place *place, struct finding *finding)
+describe_exits(const struct view *view, struct by_place *by_place, const struct exit_row *row, uint64_t elsewhere,
+               struct finding *finding)
 {
-    const struct exit_row *row = row_table_at(&by_place->exits, place->exits - 1);
     char number[NUMBER_TEXT];
     finding->what = text_of("exits at");
     finding->place = view_name(view, row->location);
     finding->cause = exit_cause(view, row);
-    if (place->elsewhere > 0)
+    if (elsewhere > 0)
         finding->cause = document_text(view->document, "%s; %s more elsewhere", finding->cause.ptr,
-                                       with_commas(number, place->elsewhere));
+                                       with_commas(number, elsewhere));
     finding->helps = exit_help(view, &by_place->lasting, row);
     finding->evidence = method_option(view, "--exits", finding->place);
 }
@@ -572,19 +569,19 @@ interpreted_help(const struct execution_iseq *iseq, struct fxt_string label, boo
 }
 
 static void
-describe_interpreted(const struct view *view, const struct place *place, struct finding *finding)
+describe_interpreted(const struct view *view, const struct execution_iseq *iseq, uint64_t elsewhere,
+                     struct finding *finding)
 {
     struct report *report = view->report;
-    const struct execution_iseq *iseq = row_table_at(&report->execution.iseqs, place->iseq - 1);
     char text[CODE_TEXT], calls[NUMBER_TEXT];
     code_text(text, &report->history, report->pool, iseq, report->start_ns);
     finding->what = text_of("interpreted:");
     finding->place = view_name(view, iseq->iseq);
     finding->cause = document_text(view->document, "%s, %s call%s", *text ? text : view_name(view, iseq->why).ptr,
                                    with_commas(calls, iseq->calls), iseq->calls == 1 ? "" : "s");
-    if (place->elsewhere > 0)
+    if (elsewhere > 0)
         finding->cause = document_text(view->document, "%s; and %s more method%s", finding->cause.ptr,
-                                       with_commas(calls, place->elsewhere), place->elsewhere == 1 ? "" : "s");
+                                       with_commas(calls, elsewhere), elsewhere == 1 ? "" : "s");
     finding->helps = text_of(interpreted_help(iseq, finding->place, strncmp(text, "compiled", 8) == 0));
     finding->evidence = method_option(view, "--compiles", finding->place);
 }
@@ -669,26 +666,36 @@ method_ran_ns(struct by_place *by_place, uint32_t method)
     return row != NULL ? row->total_ns[0] : 0;
 }
 
-/* Of a place that is an application's method with all that it calls in libraries: what one change ends. That is what
- * has the reason of the row with most of it, and what is in the method of that row. */
-static struct place
-place_of_change(const struct view *view, struct by_place *by_place, const struct place *place,
-                enum finding_subject subject)
+/* What one change ends in a place, which is an application's method with all that it calls in libraries: what has the
+ * reason of the row with most of it, and what is in the method of that row. */
+struct change {
+    struct place place; /* with the rows of the whole place, but only these times */
+    uint64_t elsewhere; /* exits, or ISEQs, that other rows have for the same reason */
+    uint64_t ran_ns;    /* sampled time of the method with all that it called; UINT64_MAX: it is that of the place */
+};
+
+static struct change
+change_of(const struct view *view, struct by_place *by_place, const struct place *place, enum finding_subject subject)
 {
     const struct row_table *iseqs = &view->report->execution.iseqs;
     bool exits = subject == FINDING_EXITS;
     const struct exit_row *exit = exits ? row_table_at(&by_place->exits, place->exits - 1) : NULL;
     const struct execution_iseq *iseq = exits ? NULL : row_table_at(iseqs, place->iseq - 1);
     uint32_t label = exits ? exit->location : iseq->iseq, method = work_method_of(&by_place->work, label);
-    bool own = method == place->method;
-    struct place change = {.method = place->method, .bytes = own ? place->bytes : 0, .allocations = place->allocations,
-                           .in_few_calls_ns = own ? place->in_few_calls_ns : 0};
+    struct change change = {.place = *place, .ran_ns = UINT64_MAX};
+    change.place.lost_ns = change.place.interpreted_ns = 0;
+    if (method != place->method) {
+        uint64_t method_ns = method_ran_ns(by_place, method);
+        uint64_t block_ns = method_ran_ns(by_place, label_without_line(view->report->pool, label));
+        change.ran_ns = method_ns > block_ns ? method_ns : block_ns;
+        change.place.bytes = change.place.in_few_calls_ns = 0;
+    }
     for (uint32_t i = 0; i < by_place->exits.count; i++) {
         const struct exit_row *row = row_table_at(&by_place->exits, i);
         if (row->lost_ns == 0 || work_place_of(&by_place->work, row->location) != place->method) continue;
         bool alike = exits && row->reason == exit->reason;
         if (!alike && work_method_of(&by_place->work, row->location) != method) continue;
-        add_part(&change.lost_ns, &change.most_lost_ns, &change.exits, row_lost_ns(by_place, row), i);
+        change.place.lost_ns += row_lost_ns(by_place, row);
         if (alike && row != exit) change.elsewhere += row->count;
     }
     for (uint32_t i = 0; i < iseqs->count; i++) {
@@ -697,14 +704,9 @@ place_of_change(const struct view *view, struct by_place *by_place, const struct
         if (ns == 0 || in_few_calls_p(row) || work_place_of(&by_place->work, row->iseq) != place->method) continue;
         bool alike = !exits && row->why == iseq->why;
         if (!alike && work_method_of(&by_place->work, row->iseq) != method) continue;
-        add_part(&change.interpreted_ns, &change.most_interpreted_ns, &change.iseq, ns, i);
+        change.place.interpreted_ns += ns;
         if (alike && row != iseq) change.elsewhere++;
     }
-    change.exits = place->exits; /* the rows that are described */
-    change.iseq = place->iseq;
-    uint64_t method_ns = method_ran_ns(by_place, method);
-    uint64_t block_ns = method_ran_ns(by_place, label_without_line(view->report->pool, label));
-    change.ran_ns = own ? UINT64_MAX : method_ns > block_ns ? method_ns : block_ns;
     return change;
 }
 
@@ -727,15 +729,14 @@ add_place(const struct view *view, struct findings *findings, struct by_place *b
     const struct place_gain whole = place_gain(by_place, place, least_ns);
     struct place_gain gain = whole;
     struct finding finding = {.subject = whole.subject};
-    struct place change = *place;
-    change.ran_ns = UINT64_MAX;
+    struct change change = {.ran_ns = UINT64_MAX};
     if (finding.subject == FINDING_EXITS || finding.subject == FINDING_INTERPRETED) {
-        change = place_of_change(view, by_place, place, finding.subject);
-        gain = place_gain(by_place, &change, least_ns);
+        change = change_of(view, by_place, place, finding.subject);
+        gain = place_gain(by_place, &change.place, least_ns);
         if (gain.subject != finding.subject) {
             gain = whole;
             finding.subject = FINDING_METHOD;
-            change.ran_ns = UINT64_MAX;
+            change = (struct change){.ran_ns = UINT64_MAX};
         }
     }
     bool most_of_it = work == NULL || 2 * place->in_few_calls_ns >= work_place_ran_ns(work);
@@ -755,8 +756,16 @@ add_place(const struct view *view, struct findings *findings, struct by_place *b
         }
     }
     switch (finding.subject) {
-      case FINDING_EXITS: describe_exits(view, by_place, &change, &finding); break;
-      case FINDING_INTERPRETED: describe_interpreted(view, &change, &finding); break;
+      case FINDING_EXITS: {
+        const struct exit_row *row = row_table_at(&by_place->exits, place->exits - 1);
+        describe_exits(view, by_place, row, change.elsewhere, &finding);
+        break;
+      }
+      case FINDING_INTERPRETED: {
+        const struct execution_iseq *row = row_table_at(&view->report->execution.iseqs, place->iseq - 1);
+        describe_interpreted(view, row, change.elsewhere, &finding);
+        break;
+      }
       case FINDING_GC: describe_garbage(view, by_place, place, work, &finding); break;
       default:
         if (work == NULL || work_place_ran_ns(work) == 0) return;
@@ -798,7 +807,7 @@ add_counts(const struct view *view, struct findings *findings, struct by_place *
         const struct exit_row *row = row_table_at(&by_place->exits, i);
         if ((double)row->count < worth * (double)sum) continue;
         struct finding finding = {.subject = FINDING_EXITS, .count = row->count, .of_count = sum};
-        describe_exits(view, by_place, &(struct place){.exits = i + 1}, &finding);
+        describe_exits(view, by_place, row, 0, &finding);
         finding.what = text_of("at");
         insert(findings, &finding);
     }

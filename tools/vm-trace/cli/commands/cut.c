@@ -102,8 +102,8 @@ struct cut {
     struct row_table changes;   /* of struct thread_change */
     struct open_state *open_states;
     uint32_t open_state_count, open_state_capacity;
-    /* How many nanoseconds before the border an open state begins, by the offset of that state, and by the thread for the
-     * one in which the thread is blocked. */
+    /* How many nanoseconds before the border an open state begins: by the offset of that state, and by the thread
+     * for the one in which the thread is blocked. */
     struct map states_open, blocked_open;
     struct sched_threads sched_threads;
     struct sched_change_of seen[SCHED_CHANGES_MAX]; /* of the record that is read */
@@ -217,20 +217,27 @@ note_if_open(struct cut *cut, const struct open_state *state)
 }
 
 static void
+note_duration(struct cut *cut, uint64_t thread, const struct open_duration *open, int64_t end_ns)
+{
+    note_if_open(cut, &(struct open_state){.thread = thread, .offset = open->offset, .ts_ns = open->ts_ns,
+                                           .end_ns = end_ns, .blocked = open->blocked});
+}
+
+static void
 find_open_states(void *context, const struct fxt_event *event)
 {
     struct cut *cut = context;
     bool begin = event->type == FXT_EVENT_DURATION_BEGIN;
     uint64_t thread = thread_key(event->process, event->tid);
     if (event->type == FXT_EVENT_DURATION_COMPLETE && state_p(event))
-        note_if_open(cut, &(struct open_state){thread, event->offset, event->ts_ns, event->end_ns, true, false});
+        note_if_open(cut, &(struct open_state){.thread = thread, .offset = event->offset, .ts_ns = event->ts_ns,
+                                               .end_ns = event->end_ns, .complete = true});
     if (!begin && event->type != FXT_EVENT_DURATION_END) return;
     struct open_durations *durations = durations_of(cut, thread);
     if (begin) open_duration(durations, event, state_p(event) ? KEPT_PART : KEPT_NOT);
     if (begin || durations->depth == 0) return;
     const struct open_duration *open = &durations->open[--durations->depth];
-    if (open->kept == KEPT_PART)
-        note_if_open(cut, &(struct open_state){thread, open->offset, open->ts_ns, event->ts_ns, false, open->blocked});
+    if (open->kept == KEPT_PART) note_duration(cut, thread, open, event->ts_ns);
 }
 
 static void
@@ -290,8 +297,7 @@ find_end(struct cut *cut)
         uint64_t thread = (uint64_t)durations->key[1] << 32 | durations->key[0];
         for (uint32_t depth = 0; depth < durations->depth; depth++) {
             const struct open_duration *open = &durations->open[depth];
-            if (open->kept == KEPT_PART)
-                note_if_open(cut, &(struct open_state){thread, open->offset, open->ts_ns, INT64_MAX, false, open->blocked});
+            if (open->kept == KEPT_PART) note_duration(cut, thread, open, INT64_MAX);
         }
     }
     free_durations(cut);
