@@ -170,7 +170,7 @@ class TestReasonPages < Minitest::Test
     Dir.mktmpdir do |dir|
       File.write(File.join(dir, "example.rb"), program)
       command = [ruby, "--disable=gems", "-W0", FLAGS.fetch(jit), *flags, "--#{jit.downcase}-trace-file=trace.fxt", "example.rb"]
-      out, status = Open3.capture2e({ "RUBYOPT" => nil }, *command, chdir: dir)
+      out, status = Open3.capture2e({ "RUBYOPT" => nil, "FIXES_SCALE" => "0.1" }, *command, chdir: dir)
       assert_predicate status, :success?, out
       report = [TOOL, "report", "--top=1000", "--format=csv", "--table=exits_by_reason"]
       table, = Open3.capture2(*report, File.join(dir, "trace.fxt"))

@@ -37,6 +37,7 @@ module Integration
   # stays free for others.
   MEMORY = "/dev/shm"
   MEMORY_TO_LEAVE_MIB = 2048
+  ASK_AGAIN_SECONDS = 5
   # What the files of a test take, if it does not say otherwise.
   USUAL_MIB = 256
   # Nothing from the user's environment or from bundler.
@@ -199,7 +200,11 @@ module Integration
   # Tests run programs and load libraries from their folders, so it must not be mounted noexec, as Docker does it.
   def self.memory?(mib)
     @usable = File.writable?(MEMORY) && programs_may_run_in?(MEMORY) if @usable.nil?
-    @usable && free_mib >= MEMORY_TO_LEAVE_MIB + mib
+    return false unless @usable
+    # To ask takes a process: once in a while is enough.
+    now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    @free_mib, @asked = free_mib, now if @asked.nil? || now > @asked + ASK_AGAIN_SECONDS
+    @free_mib >= MEMORY_TO_LEAVE_MIB + mib
   end
 
   def self.programs_may_run_in?(folder)

@@ -147,7 +147,7 @@ class TestLabels < Integration::Test
     result = run_ruby(<<~'RUBY', "--zjit", "--zjit-call-threshold=2", "--vm-trace=calls,samples:1ms", "--vm-trace-file=%p.fxt")
       def spin(seconds)
         from = Process.clock_gettime(Process::CLOCK_MONOTONIC)
-        nil while Process.clock_gettime(Process::CLOCK_MONOTONIC) - from < seconds
+        (i = 0; i += 1 while i < 100_000) while Process.clock_gettime(Process::CLOCK_MONOTONIC) - from < seconds
       end
       class A
         %i[cheap costly].each { |name| define_method(name) { name == :costly ? 1.times { spin(0.1) } : 0 } }

@@ -338,12 +338,14 @@ class TestRuntime < Integration::Test
   # Threads and ractors save and are killed while the recorder starts and stops: each trace is
   # complete, nothing hangs.
   def test_a_recorder_is_switched_while_others_save
-    result = run_ruby(WARM + <<~'RUBY', "--zjit-call-threshold=2", "-W:no-experimental", recorders: 4)
+    rounds, saves = LONG ? [40, 2000] : [8, 300]
+    result = run_ruby(WARM + <<~'RUBY', "--zjit-call-threshold=2", "-W:no-experimental", args: [rounds, saves].map(&:to_s), recorders: 4)
+      ROUNDS, SAVES = ARGV.map { |number| Integer(number) }
       def save(path) = RubyVM::Trace.save(path)
       savers = ->(name) { Thread.new { loop { save("#{name}.fxt") rescue RuntimeError } } }
       threads = [savers["a"], savers["b"], Thread.new { loop { foo } }]
-      ractor = Ractor.new { 2000.times { foo; RubyVM::Trace.save("r.fxt") rescue RuntimeError; RubyVM::Trace.reset rescue RuntimeError } }
-      40.times do |i|
+      ractor = Ractor.new { SAVES.times { foo; RubyVM::Trace.save("r.fxt") rescue RuntimeError; RubyVM::Trace.reset rescue RuntimeError } }
+      ROUNDS.times do |i|
         RubyVM::Trace.start(memory: 4 + i % 3, sample_rate: 1 + i % 2)
         20.times { foo }
         save("main.fxt")
@@ -433,12 +435,12 @@ class TestRuntime < Integration::Test
 
   # Ractors that are made while nothing is recorded also exit; code and methods are freed meanwhile.
   def test_traces_after_that_of_a_flag_under_load
-    result = by_flag(<<~'RUBY', "-W:no-experimental", recorders: 6)
+    result = by_flag(<<~'RUBY', "-W:no-experimental", args: [LONG ? "20" : "8"], recorders: 6)
       done = false
       work = -> { foo; sub(100); eval("->(x) { x == 1 ? x.to_s : x.hash }").then { |code| 5.times { |x| code.(x) } } }
       threads = 2.times.map { Thread.new { work.() until done } }
       RubyVM::Trace.stop
-      20.times do |i|
+      Integer(ARGV[0]).times do |i|
         ractors = 2.times.map { Ractor.new { 300.times { foo } } }
         GC.start
         GC.compact if i % 5 == 0
@@ -487,7 +489,7 @@ class TestRuntime < Integration::Test
   end
 
   def start_and_stop_under_load(ractors:, forks:)
-    rounds = LONG ? 250 : 25 # a round waits some 0.3 s for threads that calculate
+    rounds = LONG ? 250 : 12 # a round waits some 0.3 s for threads that calculate
     every = LONG ? 2500 : 50 # calls: ZJIT frees no code, and what it compiles has a limit
     result = run_ruby(WARM + <<~RUBY, "--zjit-call-threshold=2", "-W:no-experimental", args: [rounds.to_s], recorders: 4)
       def mine = (::RubyVM::ZJIT.induce_side_exit!)

@@ -251,7 +251,7 @@ class TestSampler < Integration::Test
 
   # Applications have hundreds of frames. Each of 1,900 methods is in all stacks of what it calls.
   def test_stacks_of_2000_frames_are_whole
-    script = "1900.times { |i| eval(\"def m\#{i} = m\#{i + 1}\") }\n#{BURN}def m1900 = burn(0.2)\nm0\n"
+    script = "1900.times { |i| eval(\"def m\#{i} = m\#{i + 1}\") }\n#{BURN}def m1900 = burn(0.05)\nm0\n"
     found = samples(sample(script).trace).select { |one| one.in?("Object#burn") }
     refute_empty found
     found.each { |one| assert_equal Array.new(1901) { |i| "Object#m#{i}" }, one.frames.grep(/#m\d/) }
@@ -261,7 +261,7 @@ class TestSampler < Integration::Test
   def test_of_a_deeper_stack_the_middle_is_left_out
     script = BURN + <<~'RUBY'
       5000.times { |i| eval("def m#{i} = m#{i + 1}") }
-      def m5000 = burn(0.1)
+      def m5000 = burn(0.05)
       m0
     RUBY
     found = samples(sample(script).trace).select { |one| one.in?("Object#burn") }

@@ -4,6 +4,7 @@ require "csv"
 require "json"
 require "open3"
 require_relative "jit"
+require_relative "../tool/served_tool"
 
 class Trace
   TOOL = File.expand_path(ENV["VM_TRACE"] || "../../build/tool/vm-trace", ENV["VM_TRACE"] ? Dir.pwd : __dir__)
@@ -96,7 +97,7 @@ class Trace
   def bad(what) = raise(Invalid, "#{@path}: #{what}")
 
   def tool(command, *arguments)
-    out, err, status = Open3.capture3(TOOL, command, @path, *arguments)
+    out, err, status = ServedTool.capture3(TOOL, command, @path, *arguments)
     unless status.success? && err.empty?
       bad("vm-trace #{command}: status #{status.exitstatus || status}\n#{err.lines.first(10).join}")
     end
@@ -105,13 +106,11 @@ class Trace
 
   # nil if the dump is not as it should be, which reading all of it tells in full.
   def dumped_of(categories)
-    wanted = ["^[^{]", *categories.map { |category| %("cat":"#{category}") }].flat_map { |pattern| ["-e", pattern] }
-    dump = [TOOL, "dump", @path, { err: %i[child out] }]
-    lines, statuses = Open3.pipeline_r(dump, [{ "LC_ALL" => "C" }, "grep", "-a", *wanted]) do |out, processes|
-      [out.read.force_encoding("UTF-8").lines, processes.map(&:value)]
-    end
-    return unless statuses[0].success? && lines.all? { |line| line.start_with?("{") }
-    lines.map { |line| JSON.parse(line) }
+    wanted = /\A[^{]|#{Regexp.union(categories.map { |category| %("cat":"#{category}") })}/n
+    out, err, status = ServedTool.capture3(TOOL, "dump", @path)
+    lines = out.lines.grep(wanted)
+    return unless status.success? && err.empty? && lines.all? { |line| line.start_with?("{") }
+    lines.map { |line| JSON.parse(line.force_encoding("UTF-8")) }
   end
 
   def trace_event(name)

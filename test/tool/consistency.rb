@@ -11,6 +11,7 @@ require_relative "fxt_sums"
 require_relative "page_numbers"
 require_relative "pprof_reader"
 require_relative "report_sums"
+require_relative "served_tool"
 
 module Consistency
   # options: of the report alone, which then is compared with itself; summaries: see ReportSums.
@@ -135,7 +136,7 @@ module Consistency
     end
 
     def run_tool(*arguments)
-      out, err, status = Open3.capture3({ "LC_ALL" => "C.UTF-8" }, @tool, *arguments, binmode: true)
+      out, err, status = ServedTool.capture3(@tool, *arguments)
       raise "vm-trace #{arguments}: status #{status}: #{err}" unless [0, 1].include?(status.exitstatus)
       out.force_encoding("UTF-8")
     end

@@ -1,7 +1,7 @@
 # What all tables of `vm-trace report` must agree on, for any trace and any filter: all have the same sum, that of
 # the summaries. consistency.rb compares them with the other outputs.
 require "json"
-require "open3"
+require_relative "served_tool"
 
 module ReportSums
   EXITS = %w[exits_by_reason exits_by_line exits_by_instruction worst].freeze
@@ -38,7 +38,7 @@ module ReportSums
     def same(what, is, should_be) = (@bad << "#{what}: #{is}, not #{should_be}" unless is == should_be)
 
     def run_tool(*arguments)
-      out, _, status = Open3.capture3({ "LC_ALL" => "C.UTF-8" }, @tool, *arguments, *@paths)
+      out, _, status = ServedTool.capture3(@tool, *arguments, *@paths)
       raise "vm-trace #{arguments}: status #{status.exitstatus}" unless [0, 1, 2].include?(status.exitstatus) # 2: no method matches
       out.force_encoding("UTF-8")
     end
@@ -131,9 +131,8 @@ module ReportSums
 
     def of_the_summaries
       # Only these lines: the backtraces of exits can be a hundred megabytes.
-      dump, summary = [@tool, "dump", *@paths, { err: File::NULL }], %w[grep -a -F "cat":"trace","name":"summary"]
-      lines = Open3.pipeline_r(dump, [{ "LC_ALL" => "C" }, *summary]) { |out, _| out.set_encoding("UTF-8").readlines }
-      summaries = lines.map { |line| JSON.parse(line)["args"] }
+      lines = ServedTool.capture3(@tool, "dump", *@paths)[0].lines.grep(/"cat":"trace","name":"summary"/n)
+      summaries = lines.map { |line| JSON.parse(line.force_encoding("UTF-8"))["args"] }
       return if summaries.empty? || summaries.size < rows("processes").size
       same "exits", @totals["exits"], summaries.sum { |s| s["exits"] }
       same "fallbacks", @totals["fallbacks"], summaries.sum { |s| s["fallbacks"] || 0 }

@@ -1,6 +1,6 @@
 /* serve.c - linked into the tools that `make instrumented` builds, with -Wl,--wrap=main. If the variable SERVE is
- * set, such a tool reads commands from stdin and runs each in a process that it forks: to start a tool with a
- * sanitizer takes longer than most commands. See served_tool.rb. */
+ * set, such a tool reads commands from stdin and runs each in a process that it forks: to start a tool takes longer
+ * than most commands. See served_tool.rb. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
@@ -47,25 +47,26 @@ write_to(const char *prefix, const char *suffix, int fd)
     close(file);
 }
 
-/* Run the command in `words` in this process: its output goes to PREFIX.out and PREFIX.err, its counts to
- * PREFIX.work. */
+/* Run the command in `words` in this process and in a folder: its output goes to PREFIX.out and PREFIX.err, its
+ * counts to PREFIX.work. */
 UNCOUNTED static void
-run(int count, const char *prefix)
+run(int count, const char *prefix, const char *folder)
 {
     char work[4096];
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     snprintf(work, sizeof(work), "%s.work", prefix);
     setenv("WORK", work, 1);
+    unsetenv("SERVE");
     write_to(prefix, "out", STDOUT_FILENO);
     write_to(prefix, "err", STDERR_FILENO);
     int nothing = open("/dev/null", O_RDONLY);
-    if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0) abort();
+    if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 || chdir(folder) < 0) abort();
     close(nothing);
     exit(__real_main(count, words));
 }
 
-/* A request is its size, 8 bytes, and strings that end with a zero byte: PREFIX, and the arguments. The answer is a
- * line with the status that waitpid gave. */
+/* A request is its size, 8 bytes, and strings that end with a zero byte: PREFIX, the folder, and the arguments. The
+ * answer is a line with the status that waitpid gave. */
 UNCOUNTED int
 __wrap_main(int argc, char **argv)
 {
@@ -73,13 +74,13 @@ __wrap_main(int argc, char **argv)
     if (getenv("SERVE") == NULL) return __real_main(argc, argv);
     while (receive(&size, sizeof(size)) && size <= sizeof(request) && receive(request, size)) {
         int count = 0, status;
-        const char *prefix = request;
+        const char *prefix = request, *folder = prefix + strlen(prefix) + 1;
         words[count++] = argv[0];
-        char *at = request + strlen(request) + 1;
+        char *at = request + (folder - request) + strlen(folder) + 1;
         for (; at < request + size && count < (1 << 12) - 1; at += strlen(at) + 1) words[count++] = at;
         words[count] = NULL;
         pid_t child = fork();
-        if (child == 0) run(count, prefix);
+        if (child == 0) run(count, prefix, folder);
         if (child < 0 || waitpid(child, &status, 0) != child) return 1;
         dprintf(STDOUT_FILENO, "%d\n", status);
     }

@@ -39,11 +39,12 @@ class TestFuzz < Minitest::Test
     { "ASAN_OPTIONS" => "#{ASAN_OPTIONS}:detect_leaks=#{leaks}", "UBSAN_OPTIONS" => "exitcode=99:print_stacktrace=1" }
   end.freeze
 
-  # The tool with sanitizers, and whether it has the query command.
+  # The tool with sanitizers, for one file and for several, and whether it has the query command.
   def sanitized_tool
     skip "it builds a tool of its own, with sanitizers" if WRAPPER.any? || EMULATED || ENV.key?("MSAN_OPTIONS")
     path = instrumented_tool("sanitized", "#{ENV["CC"] || "cc"} cannot build with sanitizers")
-    [path, tool("query", KEPT.first, "select 1").err !~ /built without SQLite/]
+    tools = ENVIRONMENT.map { |environment| ServedTool.new(path, environment, rlimit_cpu: MOST_CPU_SECONDS) }
+    [tools, tool("query", KEPT.first, "select 1").err !~ /built without SQLite/]
   end
 
   # Commands that take several files.
@@ -71,13 +72,13 @@ class TestFuzz < Minitest::Test
   }.freeze
   NEEDS_SQLITE = COMMANDS.keys.grep(->(command) { command.first == "query" || command[1] == "--format=sqlite" }).freeze
 
-  def run_batch(tool, command, paths)
+  def run_batch(tools, command, paths)
     arguments = command.map { |argument| argument.sub("FILE", "#{paths.first}.db") }
-    output, status = Timeout.timeout(MOST_SECONDS) do
+    out, err, status = Timeout.timeout(MOST_SECONDS) do
       arguments.push("--max-faults=3", "--memory=64", *COMMANDS[command][paths])
-      environment = ENVIRONMENT[paths.size > 1 ? 1 : 0]
-      Open3.capture2e(environment, tool, *arguments, binmode: true, rlimit_cpu: MOST_CPU_SECONDS)
+      tools[paths.size > 1 ? 1 : 0].capture3(*arguments)
     end
+    output = out + err
     fine = [0, 1, 4, 5].include?(status.exitstatus) || (status.exitstatus == 2 && output.match?(/nothing is after --since/n))
     return nil if !status.signaled? && fine && output !~ /runtime error:|Sanitizer/n
     "#{status}\n#{output.byteslice(-4000..) || output}"
@@ -88,7 +89,7 @@ class TestFuzz < Minitest::Test
     seeds = traces.sort.map { |file| File.binread(file) }
     random = Random.new(SEED)
     Dir.mktmpdir do |dir|
-      tool, query = sanitized_tool
+      tools, query = sanitized_tool
       commands = COMMANDS.keys - (query ? [] : NEEDS_SQLITE)
       COUNT.fdiv(BATCH).ceil.times do |batch|
         paths = Array.new(BATCH) do |i|
@@ -99,12 +100,12 @@ class TestFuzz < Minitest::Test
           File.join(dir, name).tap { |path| File.binwrite(path, Mutants.mutate(bytes, random)) }
         end
         commands.each do |command|
-          next unless run_batch(tool, command, paths)
+          next unless run_batch(tools, command, paths)
           groups = paths.map { |path| [path] } + paths.each_slice(PIECES).to_a
-          culprits = groups.find { |group| run_batch(tool, command, group) } || paths
+          culprits = groups.find { |group| run_batch(tools, command, group) } || paths
           kept = Dir.mktmpdir("vm-trace-#{command.first}-")
           FileUtils.cp(culprits, kept)
-          flunk "vm-trace #{command.join(" ")} does not survive #{kept}/*:\n#{run_batch(tool, command, culprits)}"
+          flunk "vm-trace #{command.join(" ")} does not survive #{kept}/*:\n#{run_batch(tools, command, culprits)}"
         end
         paths.each { |path| File.delete(path) }
         pass
@@ -114,12 +115,12 @@ class TestFuzz < Minitest::Test
 
   def test_inputs_that_once_did_harm_do_none
     refute_empty KEPT
-    tool, query = sanitized_tool
+    tools, query = sanitized_tool
     Dir.mktmpdir do |dir|
       KEPT.product(COMMANDS.keys - (query ? [] : NEEDS_SQLITE)) do |kept, command|
         path = File.join(dir, File.basename(kept))
         FileUtils.cp(kept, path)
-        assert_nil run_batch(tool, command, [path]), "#{command} #{kept}"
+        assert_nil run_batch(tools, command, [path]), "#{command} #{kept}"
       end
     end
   end

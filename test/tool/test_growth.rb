@@ -3,7 +3,6 @@
 # bytes, not time, and see nothing inside libc and SQLite except their callbacks.
 require_relative "tool_helper"
 require_relative "mutants"
-require_relative "served_tool"
 
 class TestGrowth < Minitest::Test
   include ToolHelper
@@ -21,7 +20,7 @@ class TestGrowth < Minitest::Test
     skip "it builds a tool of its own, whose work is the same" if INSTRUMENTED
     @@counting ||= begin
       path = instrumented_tool("counting", "no compiler here counts basic blocks")
-      counting = ServedTool.new(path, { "LC_ALL" => "C.UTF-8" })
+      counting = ServedTool.new(path)
       [counting, tool("query", File.join(TRACES, "exits.fxt"), "select 1").err !~ /built without SQLite/]
     end
   end
@@ -64,7 +63,7 @@ class TestGrowth < Minitest::Test
   def work_of(tool, command, path, other, out)
     names = { "FILE" => path, "OTHER" => other, "OUT" => out }
     arguments = command.map { |word| word.gsub(/\b(FILE|OTHER|OUT)\b/, names) }
-    status = tool.run(out, *arguments).status
+    status = tool.run(out, *arguments).exitstatus
     nothing_matches = command.first == "history" || command.include?("--method=M*")
     assert_includes nothing_matches ? [0, 1, 2] : [0, 1], status, "#{command}: #{File.read("#{out}.err", 2000)}"
     File.read("#{out}.work").split.map(&:to_i)

@@ -6,6 +6,7 @@ require "tempfile"
 require "tmpdir"
 require_relative "conformance"
 require_relative "fxt_builder"
+require_relative "served_tool"
 
 module ToolHelper
   ROOT = File.expand_path("../..", __dir__)
@@ -22,8 +23,12 @@ module ToolHelper
   Result = Struct.new(:out, :err, :status)
 
   # Runs the tool; its output is read as UTF-8, however broken.
-  def tool(*args, stdin: "", tool: TOOL)
-    out, err, status = Open3.capture3({ "LC_ALL" => "C.UTF-8", "COLUMNS" => nil }, *WRAPPER, tool, *args, stdin_data: stdin, binmode: true)
+  def tool(*args, stdin: nil, tool: TOOL)
+    out, err, status = if WRAPPER.empty? && stdin.nil?
+      ServedTool.capture3(tool, *args)
+    else
+      Open3.capture3(ServedTool::ENVIRONMENT, *WRAPPER, tool, *args, stdin_data: stdin.to_s, binmode: true)
+    end
     flunk "#{args.inspect}: killed by signal #{status.termsig}\n#{err}" if status.signaled?
     Result.new(out.force_encoding("UTF-8"), err.force_encoding("UTF-8"), status.exitstatus)
   end
