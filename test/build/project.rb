@@ -31,14 +31,26 @@ class Project
     end
   end
 
+  # The small Ruby's repository and the cache with its source are made once, and copied for each project: git starts
+  # dozens of processes for them.
+  def self.made(kind, files)
+    (@made ||= {})[[kind, files]] ||= Dir.mktmpdir("vm-trace-build-made-").tap do |dir|
+      Minitest.after_run { FileUtils.rm_rf(dir) }
+      yield File.join(dir, kind)
+    end + "/#{kind}"
+  end
+
   attr_reader :dir, :ruby, :commit, :tree
 
   # more_files: of the small Ruby, beside FILES
   def initialize(more_files = {})
     @dir = Dir.mktmpdir("vm-trace-build-")
     @ruby = path("ruby")
-    make_ruby(FILES.merge(more_files))
+    @files = FILES.merge(more_files)
+    FileUtils.cp_r(Project.made("ruby", @files) { |made| make_ruby(made) }, ruby)
+    @commit, @tree = git("rev-parse", "HEAD", "HEAD^{tree}").lines(chomp: true)
     FileUtils.mkdir_p([path("project/scripts"), path("project/bases"), path("project/vm_trace"), path("home")])
+    write("home/system.gitconfig", "[maintenance]\nauto = false\n[gc]\nauto = 0\n")
     FileUtils.cp(Dir["#{ROOT}/scripts/*.sh"], path("project/scripts"))
     FileUtils.cp("#{ROOT}/configure.ac", path("project")) # the version
     script("bin/rustc", "echo 'rustc 1.90.0 (some build)'")
@@ -92,6 +104,7 @@ class Project
 
   def env(**more)
     { "HOME" => path("home"), "PATH" => "#{path("bin")}:#{ENV["PATH"]}", "XDG_CACHE_HOME" => nil, "RUBY_SOURCE" => nil,
+      "GIT_CONFIG_SYSTEM" => path("home/system.gitconfig"),
       "BASE" => "small", "BASES" => nil, "FIXES" => nil, "DEPS" => nil, "CI" => nil, "V" => nil, "FORCE" => nil, **more.transform_keys(&:to_s) }
   end
 
@@ -117,6 +130,16 @@ class Project
     "#{cache}/#{commit}.git"
   end
 
+  # As `make ruby-source` does it.
+  def cache_source
+    made = Project.made("cache", @files) do |to|
+      run("source.sh", "cache", RUBY_SOURCE: ruby)
+      FileUtils.cp_r(cache, to)
+    end
+    FileUtils.mkdir_p(File.dirname(cache))
+    FileUtils.cp_r(made, cache) unless File.exist?(cache)
+  end
+
   # A patch as git format-patch writes it. The block edits one of FILES.
   def patch(name, subject: name, file: "zjit.c", &edit)
     make_patch(name, subject, file, Dir["#{path("project/patches/small")}/*.patch"].sort, &edit)
@@ -137,9 +160,9 @@ class Project
   def make_patch(name, subject, file, earlier)
     work = path("patch-work")
     FileUtils.rm_rf(work)
-    git("clone", "-q", ruby, work, in: dir)
-    git("checkout", "-q", commit, in: work)
-    earlier.each { |other| git("am", "-q", other, in: work) }
+    FileUtils.cp_r(ruby, work)
+    git("checkout", "-qf", commit, in: work)
+    git("am", "-q", *earlier, in: work) if earlier.any?
     target = File.join(work, file)
     FileUtils.mkdir_p(File.dirname(target))
     File.write(target, yield(File.exist?(target) ? File.read(target) : ""))
@@ -149,13 +172,15 @@ class Project
     write("project/patches/small/#{name}.patch", "#{text}\n")
   end
 
-  def make_ruby(files)
-    git("init", "-q", "-b", "master", ruby, in: dir)
-    files.each { |name, text| name.end_with?(".sh") ? script("ruby/#{name}", text) : write("ruby/#{name}", text) }
-    git("add", "-A", "-f")
-    git("commit", "-q", "-m", "the pinned one")
-    @commit = git("rev-parse", "HEAD")
-    @tree = git("rev-parse", "HEAD^{tree}")
+  def make_ruby(to)
+    git("init", "-q", "--template=", "-b", "master", to, in: dir)
+    @files.each do |name, text|
+      FileUtils.mkdir_p(File.dirname("#{to}/#{name}"))
+      File.write("#{to}/#{name}", name.end_with?(".sh") ? "#!/bin/sh\n#{text}" : text)
+      FileUtils.chmod(0o755, "#{to}/#{name}") if name.end_with?(".sh")
+    end
+    git("add", "-A", "-f", in: to)
+    git("commit", "-q", "-m", "the pinned one", in: to)
   end
 end
 

@@ -33,7 +33,7 @@ class TestBuildRuby < BuildTest
 
   def setup
     @project = Project.new(FILES)
-    project.run("source.sh", "cache", RUBY_SOURCE: project.ruby)
+    project.cache_source
   end
 
   def build(*options, in_project: "project", **env)

@@ -6,7 +6,7 @@ require_relative "project"
 class PatchesTest < BuildTest
   def setup
     super
-    project.run("source.sh", "cache", RUBY_SOURCE: project.ruby)
+    project.cache_source
   end
 
   def prepare = project.run("prepare.sh")

@@ -28,7 +28,7 @@ class TestPatchesBuild < BuildTest
 
   def setup
     @project = Project.new(FILES)
-    project.run("source.sh", "cache", RUBY_SOURCE: project.ruby)
+    project.cache_source
     project.write("project/vm_trace/host/a.c", "#include \"../../zjit.c\"\nint a(void) { return first(); }\n")
     project.patch("0001-first") { |text| text.sub("f10", "first") }
     project.patch("0002-second") { |text| text.sub("f15", "second") }
