@@ -122,7 +122,8 @@ class TestCounts < BenchTest
       VMTraceBench.iterate { 9_000.times { } } if $VERBOSE
     RUBY
     options = ["--instructions=1", "--json", path("out.json")]
-    out, = assert_compare([0, 1], RbConfig.ruby, "#{RbConfig.ruby} -w", *options, "--", work)
+    ruby = "#{RbConfig.ruby} --disable=gems"
+    out, = assert_compare([0, 1], ruby, "#{ruby} -w", *options, "--", work)
     assert_match(/^hashes .* more$/, out)
     entry = json["workloads"].find { |one| one["name"] == "hashes" }
     assert_operator entry["apart"], :<, 0.0002, entry
