@@ -534,6 +534,20 @@ class TestStates < Integration::Test
     events.map { |event| event["args"] }.select { |args| args["iseq"].start_with?(label) }
   end
 
+  # One in 32 calls of a method in C that is short is timed. To read the clock takes longer than the method.
+  def test_what_timing_takes_is_no_time_of_methods_in_c
+    result = record(<<~'RUBY', "--zjit-call-threshold=30")
+      def shift(n)
+        i = 0
+        (i >> 1; i += 1) while i < n
+      end
+      10.times { shift(100_000) }
+    RUBY
+    in_c, around = %w[c_function uncompiled].map { |state| all_in(result.trace, state) }
+    assert_operator in_c, :>, 0.05 * around
+    assert_operator in_c, :<, 2 * around
+  end
+
   def test_calls_before_compilation_are_uncompiled_and_lose_nothing
     script = expand(<<~'RUBY')
       def now = Process.clock_gettime(Process::CLOCK_THREAD_CPUTIME_ID, :nanosecond)

@@ -1,9 +1,9 @@
 # vm-trace report --endpoints: made-up traces whose sums are known, and a reference that walks all events of a trace.
-require_relative "tool_helper"
+require_relative "page_helper"
 require_relative "fxt_builder"
 
 class TestEndpoints < Minitest::Test
-  include ToolHelper
+  include PageHelper
 
   MS = 1_000_000
   COSTS = %w[ran_ns gc_ns waited_ns blocked_ns exits lost_ns allocated_bytes].freeze
@@ -77,6 +77,17 @@ class TestEndpoints < Minitest::Test
       refute_match(/request/, with_file(bytes) { |path| tool("report", path).out })
     end
     assert_match(/ of 1 thread, without/, tool("report", "-", stdin: trace).out, "a pipe is read once")
+  end
+
+  def test_tables_and_the_page_say_it_too
+    spent = [["running", 111 * MS], ["blocked", 20 * MS], ["waiting for the GVL", 6 * MS], ["garbage collection", 3 * MS]]
+    found = with_file(trace) { |path| JSON.parse(tool("report", "--format=json", path).out)["where_requests"]["rows"] }
+    assert_equal spent, found.map { |row| row.values_at("state", "ns") }
+    assert_equal({ "count" => 3, "whole_ns" => 140 * MS, "where" => spent }, data_of(page(trace))["first"]["requests"])
+    browse(trace) do |browser|
+      assert_match(/\A140 ms of 3 requests and jobs; gains are of 169 ms of 1 thread/, browser.text("#first-whose"))
+    end
+    assert_nil data_of(page(trace, "--reason=*"))["first"]["requests"], "reasons choose exits, not requests"
   end
 
   def test_requests_in_fibers_have_the_states_of_their_thread

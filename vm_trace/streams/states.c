@@ -448,6 +448,38 @@ rb_vm_trace_states_uncompiled(struct rb_execution_context_struct *ec, uint64_t c
 
 /* --- C ---------------------------------------------------------------------------------------------------- */
 
+static int
+compare_times(const void *a, const void *b)
+{
+    const uint64_t first = *(const uint64_t *)a, second = *(const uint64_t *)b;
+    return (first > second) - (first < second);
+}
+
+/* What timing takes of the time of an empty call, from when its state begins until its end is read: the median, for the
+ * clock may be set right meanwhile, and the system may stop the thread. */
+static __attribute__((noinline)) uint32_t
+measure_timing_ns(struct rb_vm_trace_ractor *ractor)
+{
+    enum { TRIALS = 63 };
+    uint64_t took_ns[TRIALS];
+    struct vm_trace_level levels[3] = { { .state = VM_TRACE_UNCOMPILED } };
+    struct vm_trace_thread_times times = { .epoch = trace_epoch(), .look = { .due_ns = UINT64_MAX } };
+    struct rb_vm_trace_states states = { .times = &times, .levels = levels, .capacity = 3 };
+    for (int i = 0; i < TRIALS; i++) {
+        uint64_t begin_ns = clock_now_ns(&ractor->clock);
+        charge(ractor, &states, begin_ns);
+        push(&states, 0)->state = VM_TRACE_C_FUNCTION;
+        states_changed(&states);
+        uint64_t end_ns = clock_now_ns(&ractor->clock);
+        charge(ractor, &states, end_ns);
+        pop(ractor, &states, end_ns);
+        took_ns[i] = end_ns - begin_ns;
+    }
+    qsort(took_ns, TRIALS, sizeof(*took_ns), compare_times);
+    uint64_t median_ns = took_ns[TRIALS / 2];
+    return median_ns == 0 ? 1 : median_ns < C_METHOD_SHORT_NS ? (uint32_t)median_ns : C_METHOD_SHORT_NS;
+}
+
 void
 rb_vm_trace_states_c_called(struct rb_execution_context_struct *ec)
 {
@@ -457,16 +489,18 @@ rb_vm_trace_states_c_called(struct rb_execution_context_struct *ec)
     enum vm_trace_execution caller = innermost(states)->state;
     if (!interpreted_p(caller) && caller != VM_TRACE_FALLBACK) return;
     uintptr_t method = rb_vm_trace_host_innermost_method(ec);
-    if (!c_method_timed_p(c_methods_of(ractor), method, &states->short_c_ns)) return;
-    uint64_t ns = clock_now_ns(&ractor->clock);
-    charge(ractor, states, ns);
+    struct vm_trace_c_methods *methods = c_methods_of(ractor);
+    if (!c_method_timed_p(methods, method, &states->short_c_ns)) return;
+    if (__builtin_expect(!methods->timing_ns, 0)) methods->timing_ns = measure_timing_ns(ractor);
     uintptr_t frame = rb_vm_trace_host_innermost(ec);
+    rb_vm_trace_host_watch_frame(frame);
+    uint64_t ns = clock_now_ns(&ractor->clock); /* as late as can be */
+    charge(ractor, states, ns);
     struct vm_trace_level *level = push(states, frame);
     if (!level) return;
     level->state = VM_TRACE_C_FUNCTION;
     level->c_method = method;
     level->call_ns = ns;
-    rb_vm_trace_host_watch_frame(frame);
     states_changed(states);
 }
 

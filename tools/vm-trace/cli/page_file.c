@@ -42,17 +42,21 @@ read_before(struct page_data *before, const char *against, uint64_t max_faults)
     return status;
 }
 
-/* What the head of the page has. The files are read again, but their faults are not printed again. Standard input cannot
- * be: then the page has no such head. */
+/* What the head of the page has, with `endpoints`. The files are read again, but their faults are not printed again.
+ * Standard input cannot be: then the page has no such head. */
 static struct report *
-read_report(const struct page_options *page, const struct options *options, int file_count, char **files)
+read_report(const struct page_options *page, const struct options *options, struct endpoints *endpoints, int file_count,
+            char **files)
 {
     struct report *report = report_new_chosen(options->memory_bytes, &page->choice);
+    endpoints_init(endpoints, report->pool);
+    if (page->choice.reason == NULL && page->choice.method == NULL) report->endpoints = endpoints;
     report->filter.thread = NULL; /* its records are chosen already, and name no other thread */
     report->silent = true;
     bool again = true;
     for (int i = 0; i < file_count; i++) again &= strcmp(files[i], "-") != 0;
     if (again) report_read_all(report, options->max_faults, file_count, files);
+    if (again && report->endpoints != NULL) report_read_requests(report, options->memory_bytes, file_count, files);
     return report;
 }
 
@@ -83,10 +87,12 @@ page_file_write(const struct page_options *page, const struct options *options, 
     if (status < STATUS_USAGE) {
         page_data_finish(&data);
         if (compared) page_data_compare(&data, &before);
-        struct report *report = read_report(page, options, file_count, files);
+        struct endpoints endpoints;
+        struct report *report = read_report(page, options, &endpoints, file_count, files);
         if (page->with_sources) print_with_sources(output.file, &data, report, below, file_count, files);
         else print_page(output.file, &data, report, NULL, file_count, files);
         report_free(report);
+        endpoints_free(&endpoints);
     }
     if (compared) page_data_free(&before);
     page_data_free(&data);

@@ -607,6 +607,15 @@ describe_garbage(const struct view *view, const struct by_place *by_place, const
     finding->evidence = text_of("--gc");
 }
 
+/* What helps where nothing but a method's own time is known. <main>, files and class bodies run once. */
+static struct fxt_string
+method_help(struct fxt_string label)
+{
+    if (fxt_string_starts(label_parts(label).method, "<"))
+        return text_of("It runs once: do less in it; what its lines cost: `vm-trace annotate`.");
+    return text_of("Call it less often, or do less in it; what its lines cost: `vm-trace annotate`.");
+}
+
 static void
 describe_work(const struct view *view, const struct work_place *work, double garbage_ns, struct finding *finding)
 {
@@ -626,7 +635,7 @@ describe_work(const struct view *view, const struct work_place *work, double gar
     if (garbage_ns > 0)
         finding->cause = document_text(view->document, "%s; and its garbage: %s", finding->cause.ptr,
                                        duration_text(time, (uint64_t)garbage_ns));
-    finding->helps = text_of("Call it less often, or do less in it; what its lines cost: `vm-trace annotate`.");
+    finding->helps = method_help(finding->place);
     finding->evidence = text_of("--samples");
 }
 
@@ -986,7 +995,7 @@ add_called_methods(const struct view *view, struct findings *findings)
             .place = view_name(view, row->name),
             .cause = document_text(view->document, "%s call%s, each %s", with_commas(calls, row->totals.calls),
                                    row->totals.calls == 1 ? "" : "s", duration_text(each, ns / row->totals.calls)),
-            .helps = text_of("Call it less often, or do less in it; what its lines cost: `vm-trace annotate`."),
+            .helps = method_help(view_name(view, row->name)),
             .evidence = text_of("--calls"),
         };
         add(findings, &finding, gain_of(FINDING_METHOD, (struct uncertain){(double)ns, 0}));

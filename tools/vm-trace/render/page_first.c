@@ -21,6 +21,21 @@ print_finding(struct page *page, const struct finding *finding)
     json_end(json);
 }
 
+/* The lives of threads, or the time of requests, by state. */
+static void
+print_where(struct json *json, const struct where *where)
+{
+    json_unsigned(json_key(json, "whole_ns"), where->whole_ns);
+    json_array(json_key(json, "where"));
+    for (unsigned i = 0; i < where->count; i++) {
+        json_array(json);
+        json_c_text(json, where->states[i].name);
+        json_unsigned(json, where->states[i].ns);
+        json_end(json);
+    }
+    json_end(json);
+}
+
 void
 print_page_first(struct page *page, struct report *report)
 {
@@ -30,17 +45,15 @@ print_page_first(struct page *page, struct report *report)
     const struct where *where = &findings.where;
     struct json *json = &page->json;
     json_object(json_key(json_line(json), "first"));
-    json_unsigned(json_key(json, "whole_ns"), where->whole_ns);
+    print_where(json, where);
     json_unsigned(json_key(json, "threads"), where->threads);
     json_bool(json_key(json, "of_main"), where->of_main);
-    json_array(json_key(json, "where"));
-    for (unsigned i = 0; i < where->count; i++) {
-        json_array(json);
-        json_c_text(json, where->states[i].name);
-        json_unsigned(json, where->states[i].ns);
+    if (findings.requests.count > 0) {
+        json_object(json_key(json, "requests"));
+        json_unsigned(json_key(json, "count"), report->endpoints->outer.spans);
+        print_where(json, &findings.requests);
         json_end(json);
     }
-    json_end(json);
     json_array(json_key(json, "findings"));
     for (unsigned i = 0; i < findings.count; i++) print_finding(page, &findings.list[i]);
     json_end(json);

@@ -14,7 +14,7 @@ enum { SCREEN_LINES = 24, SCREEN_COLUMNS = 80, STATES_SHOWN = 6, INDENT = 3, PAR
 /* --- tables ------------------------------------------------------------------------------------------- */
 
 static void
-add_where_table(const struct view *view, const struct where *where)
+add_where_table(const struct view *view, const struct where *where, const char *id, const char *title)
 {
     static const struct table_column columns[] = {
         {"ns", "time", COLUMN_DURATION, MEMBER(where_state, ns)},
@@ -22,8 +22,8 @@ add_where_table(const struct view *view, const struct where *where)
         {"state", "state", COLUMN_TEXT, MEMBER(where_state, name)},
     };
     struct row_table rows = ROWS_OF(where->states, where->count);
-    view_table(&(struct table_def){.view = view, .id = "where", .title = text_of("Where the time went"), .rows = &rows,
-                                   COLUMNS_OF(columns), .whole = where->whole_ns});
+    view_table(&(struct table_def){.view = view, .id = id, .title = text_of(title), .rows = &rows, COLUMNS_OF(columns),
+                                   .whole = where->whole_ns});
 }
 
 enum { SUBJECT, GAIN, GAIN_SHARE, LEAST, MOST, COUNT };
@@ -74,9 +74,12 @@ report_first(struct report *report, struct document *document, bool people)
 {
     const struct view view = {report, document, FINDINGS_MOST};
     struct findings findings = findings_of(&view);
-    add_where_table(&(const struct view){report, document, WHERE_KINDS}, &findings.where);
+    const struct view states = {report, document, WHERE_KINDS};
+    uint32_t first = document->table_count;
+    add_where_table(&states, &findings.where, "where", "Where the time went");
+    add_where_table(&states, &findings.requests, "where_requests", "Where requests and jobs spent their time");
     add_findings_table(&view, &findings);
-    for (uint32_t i = document->table_count - 2; i < document->table_count; i++)
+    for (uint32_t i = first; i < document->table_count; i++)
         document->tables[i]->data = !people || document->tables[i]->row_count == 0;
 }
 

@@ -40,12 +40,19 @@ chosen_p(void)
     return any;
 }
 
+/* Whether it has tables of what the first screen says. */
+static bool
+first_tables_p(void)
+{
+    return !chosen_p() && (format != FORMAT_TEXT || table != NULL);
+}
+
 /* Programs, and people who want --all, get all tables; else those of the subjects that the options choose. */
 static void
 add_tables(struct report *report, struct document *document, uint64_t top)
 {
     if (!chosen_p()) {
-        if (format != FORMAT_TEXT || table != NULL) report_first(report, document, format == FORMAT_MARKDOWN);
+        if (first_tables_p()) report_first(report, document, format == FORMAT_MARKDOWN);
         report_tables(report, document, top);
         return;
     }
@@ -97,7 +104,7 @@ run(const struct options *options, int file_count, char **files)
         fprintf(stderr, "vm-trace: report: --endpoints: %s\n", fault);
         return STATUS_USAGE;
     }
-    bool with_requests = first_screen_p() && fault == NULL;
+    bool with_requests = (first_screen_p() || first_tables_p()) && fault == NULL;
     struct endpoints endpoints;
     struct report *first = by_endpoint ? find_endpoints(&endpoints, options, file_count, files) : NULL;
     struct report *report = report_new(options->memory_bytes, &filter);
@@ -171,7 +178,8 @@ const struct command command_report = {
         "most first: exits, methods without compiled code, compiling, garbage, a thread that\n"
         "holds the GVL, blocking calls, and methods by own time. A gain has bounds; `about` is an\n"
         "estimate from what such changes gained elsewhere. The option in [ ] shows the tables\n"
-        "behind a row. JSON and CSV have all tables, among them `where` and `findings`.\n"
+        "behind a row. JSON and CSV have all tables, among them `where`, `where_requests` and\n"
+        "`findings`.\n"
         "\n"
         "Several of the following options add up. --all has the tables of all of them, and the\n"
         "settings. Several files count as one run.\n"
