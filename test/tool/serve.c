@@ -1,6 +1,6 @@
-/* serve.c - linked into the tools that `make instrumented` builds, with -Wl,--wrap=main. If the variable SERVE is
- * set, such a tool reads commands from stdin and runs each in a process that it forks: to start a tool takes longer
- * than most commands. See served_tool.rb. */
+/* serve.c - linked into the tools that only tests run, with -Wl,--wrap=main. If the variable SERVE is set, such a tool
+ * reads commands from stdin and runs each in a process that it forks: to start a tool takes longer than most commands.
+ * See served_tool.rb. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
@@ -36,12 +36,21 @@ receive(void *into, size_t size)
     return 1;
 }
 
+enum { PATH_ROOM = 4096 };
+
+/* Put PREFIX.suffix into a buffer of PATH_ROOM bytes. */
+UNCOUNTED static void
+name_result(char *path, const char *prefix, const char *suffix)
+{
+    if (snprintf(path, PATH_ROOM, "%s.%s", prefix, suffix) >= PATH_ROOM) abort();
+}
+
 /* Open the file PREFIX.suffix and return it as descriptor `fd`. */
 UNCOUNTED static void
 write_to(const char *prefix, const char *suffix, int fd)
 {
-    char path[4096];
-    snprintf(path, sizeof(path), "%s.%s", prefix, suffix);
+    char path[PATH_ROOM];
+    name_result(path, prefix, suffix);
     int file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
     if (file < 0 || dup2(file, fd) < 0) abort();
     close(file);
@@ -52,9 +61,9 @@ write_to(const char *prefix, const char *suffix, int fd)
 UNCOUNTED static void
 run(int count, const char *prefix, const char *folder)
 {
-    char work[4096];
+    char work[PATH_ROOM];
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    snprintf(work, sizeof(work), "%s.work", prefix);
+    name_result(work, prefix, "work");
     setenv("WORK", work, 1);
     unsetenv("SERVE");
     write_to(prefix, "out", STDOUT_FILENO);

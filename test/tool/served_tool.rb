@@ -16,21 +16,21 @@ class ServedTool
 
   ENVIRONMENT = { "LC_ALL" => "C.UTF-8", "COLUMNS" => nil }.freeze
 
-  # As Open3.capture3 of a tool, with nothing on stdin; the outputs are bytes. It is served if `make instrumented` built
-  # the same tool with serve.c. Not for a command that leaves a process behind: its output is not waited for.
+  # As Open3.capture3 of a tool, with nothing on stdin; the outputs are bytes. build/tool/vm-trace is served by
+  # build/served/vm-trace. Not for a command that leaves a process behind: its output is not waited for.
   def self.capture3(tool, *arguments)
     served = served(tool)
     served ? served.capture3(*arguments) : Open3.capture3(ENVIRONMENT, tool, *arguments, stdin_data: "", binmode: true)
   end
 
-  # None is built, or not since the tool was; a child of fork has one of its own.
+  # nil: none is built, or not since the tool was. A child of fork has one of its own.
   private_class_method def self.served(tool)
-    path = File.expand_path("../served/vm-trace", File.dirname(tool))
-    return unless File.exist?(path) && File.mtime(path) >= File.mtime(tool)
+    path = tool.sub(%r{/build/tool/vm-trace\z}, "/build/served/vm-trace")
+    return unless path != tool && File.exist?(path) && File.mtime(path) >= File.mtime(tool)
     (@served ||= {})[[path, Process.pid]] ||= new(path)
   end
 
-  # path: of one that `make instrumented` built; env, options: for Process.spawn
+  # path: of a tool that is built with serve.c; env, options: for Process.spawn
   def initialize(path, env = {}, **options)
     @io = IO.popen([{ "SERVE" => "yes", **ENVIRONMENT, **env }, path, options], "r+b")
     @mutex = Mutex.new

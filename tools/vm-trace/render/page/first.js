@@ -52,7 +52,7 @@ function first_view({ data, search, tabs, $, el, number, percent, plural, time, 
   const of_threads = first.where.length > 0 ? `${time(first.whole_ns)} of ${whose}` : "";
   const of_requests = ({ count }) => (count === 1 ? "1 request" : `${number(count)} requests and jobs`);
   $("first-whose").textContent = !first.requests ? of_threads
-    : `${time(whole_ns)} of ${of_requests(first.requests)}; gains are of ${of_threads}`;
+    : `${time(whole_ns)} of ${of_requests(first.requests)}${of_threads && `; gains are of ${of_threads}`}`;
   $("first-findings").replaceChildren(...first.findings.map(row_of));
   $("first-nothing").hidden = first.findings.length > 0 || first.where.length === 0;
   $("first").hidden = first.findings.length + first.where.length === 0;
