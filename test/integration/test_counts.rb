@@ -23,13 +23,20 @@ class TestCounts < Integration::Test
     trace(SCRIPT, *flags, args: [exits.to_s]).trace
   end
 
+  # How many recorded exits have each weight: counted by the tool, for backtraces of a long trace take seconds to parse.
+  def weights(trace)
+    sql = "SELECT a.int_value, COUNT(*) FROM slice s LEFT JOIN args a ON a.arg_set_id = s.arg_set_id AND a.key = 'weight' " \
+          "WHERE s.name = '#{jit(REASON)}' AND s.category LIKE '%_exit' GROUP BY 1"
+    trace.query(sql).to_h { |weight, count| [Integer(weight, exception: false), count.to_i] }
+  end
+
   def assert_one_in(rate, exits, trace)
-    recorded = trace.exits(REASON)
+    recorded = weights(trace)
     assert_equal [exits], trace.sites(REASON).map { |site| site["hits"] }
     assert_equal exits, trace.summary["exits"], "no other exit than those induced"
-    assert_equal exits / rate, recorded.size
+    assert_equal exits / rate, recorded.values.sum
     assert_equal exits / rate, trace.summary["sampled"]
-    assert_equal [rate == 1 ? nil : rate], recorded.map { |event| event["args"]["weight"] }.uniq
+    assert_equal [rate == 1 ? nil : rate], recorded.keys
     assert_equal rate, trace.settings["exit_rate"]
   end
 
@@ -126,9 +133,6 @@ class TestCounts < Integration::Test
 
   # Many chunks: a chunk is 1 MiB, an event of one frame some 50 bytes.
   def test_a_hundred_thousand_exits_are_each_recorded
-    trace = counts(100_000)
-    assert_equal [100_000], trace.exit_counts.values
-    assert_equal [100_000], trace.sites(REASON).map { |site| site["hits"] }
-    assert_equal [100_000] * 2, trace.summary.values_at("exits", "sampled")
+    assert_one_in 1, 100_000, counts(100_000)
   end
 end

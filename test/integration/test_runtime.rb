@@ -338,13 +338,15 @@ class TestRuntime < Integration::Test
   # Threads and ractors save and are killed while the recorder starts and stops: each trace is
   # complete, nothing hangs.
   def test_a_recorder_is_switched_while_others_save
-    rounds, saves = LONG ? [40, 2000] : [8, 300]
-    result = run_ruby(WARM + <<~'RUBY', "--zjit-call-threshold=2", "-W:no-experimental", args: [rounds, saves].map(&:to_s), recorders: 4)
+    rounds_and_saves = LONG ? %w[40 2000] : %w[8 300]
+    result = run_ruby(WARM + <<~'RUBY', "--zjit-call-threshold=2", "-W:no-experimental", args: rounds_and_saves, recorders: 4)
       ROUNDS, SAVES = ARGV.map { |number| Integer(number) }
       def save(path) = RubyVM::Trace.save(path)
       savers = ->(name) { Thread.new { loop { save("#{name}.fxt") rescue RuntimeError } } }
       threads = [savers["a"], savers["b"], Thread.new { loop { foo } }]
-      ractor = Ractor.new { SAVES.times { foo; RubyVM::Trace.save("r.fxt") rescue RuntimeError; RubyVM::Trace.reset rescue RuntimeError } }
+      ractor = Ractor.new do
+        SAVES.times { foo; RubyVM::Trace.save("r.fxt") rescue RuntimeError; RubyVM::Trace.reset rescue RuntimeError }
+      end
       ROUNDS.times do |i|
         RubyVM::Trace.start(memory: 4 + i % 3, sample_rate: 1 + i % 2)
         20.times { foo }

@@ -83,6 +83,8 @@ class TestEndpoints < Minitest::Test
     spent = [["running", 111 * MS], ["blocked", 20 * MS], ["waiting for the GVL", 6 * MS], ["garbage collection", 3 * MS]]
     found = with_file(trace) { |path| JSON.parse(tool("report", "--format=json", path).out)["where_requests"]["rows"] }
     assert_equal spent, found.map { |row| row.values_at("state", "ns") }
+    alone = with_file(trace) { |path| tool("report", "--format=csv", "--table=where_requests", path).out.lines.size }
+    assert_equal 1 + spent.size, alone
     assert_equal({ "count" => 3, "whole_ns" => 140 * MS, "where" => spent }, data_of(page(trace))["first"]["requests"])
     browse(trace) do |browser|
       assert_match(/\A140 ms of 3 requests and jobs; gains are of 169 ms of 1 thread/, browser.text("#first-whose"))

@@ -104,7 +104,8 @@ run(const struct options *options, int file_count, char **files)
         fprintf(stderr, "vm-trace: report: --endpoints: %s\n", fault);
         return STATUS_USAGE;
     }
-    bool with_requests = (first_screen_p() || first_tables_p()) && fault == NULL;
+    bool in_table = first_tables_p() && (table == NULL || strcmp(table, "where_requests") == 0);
+    bool with_requests = (first_screen_p() || in_table) && fault == NULL;
     struct endpoints endpoints;
     struct report *first = by_endpoint ? find_endpoints(&endpoints, options, file_count, files) : NULL;
     struct report *report = report_new(options->memory_bytes, &filter);
