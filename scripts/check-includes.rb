@@ -15,9 +15,10 @@ TREES = {
     outside: ["perf", "host", "ruby"] # perf: the list of system calls that the build makes
   },
   "tools/vm-trace" => {
-    layers: ["base", "fxt", "analysis", "db", "render", "cli/*.[ch]", "cli/commands", "main.c"],
+    layers: ["base", "fxt", "analysis", "render", "topics", "sql", "source", "report", "diff", "page", "export", "check",
+             "scrub", "cli/*.[ch]", "cli/commands", "main.c"],
     shared: "vm_trace/schema/",
-    outside: ["render"], # the page of `vm-trace html`, as strings that the build makes
+    outside: ["page"], # the page of `vm-trace html`, as strings that the build makes
     calls: true # between files, these have no circles either
   }
 }
@@ -52,8 +53,7 @@ class Tree
       files = @files.select { |file| layer_of(file) == layer && !file.end_with?(".def") }
       next if files.empty?
       below = files.flat_map { |file| @includes[file].map { |_, to| to && layer_of(to) } }.compact.uniq - [layer]
-      names = files.map { |file| File.basename(file, ".*") }.uniq.sort
-      "| `#{title(layer)}` | #{names.join(", ")} | #{@layers.reverse.select { |name| below.include?(name) }.map { |name| "`#{title(name)}`" }.join(", ")} |"
+      "| `#{title(layer)}` | #{units_of(layer, files)} | #{@layers.reverse.select { |name| below.include?(name) }.map { |name| "`#{title(name)}`" }.join(", ")} |"
     end
     ["`#{@name}/`, the highest layer first:", "", "| layer | units | includes |", "|---|---|---|", *rows].join("\n")
   end
@@ -96,6 +96,12 @@ class Tree
   private
 
   def unit(file) = file.sub(/\.([ch]|def)\z/, "")
+
+  # The names of units, those of each folder of the layer behind its own.
+  def units_of(layer, files)
+    rooms = files.map { |file| unit(file) }.uniq.group_by { |file| layer.include?(".") ? "." : File.dirname(file).delete_prefix(layer).delete_prefix("/") }
+    rooms.sort.map { |room, units| "#{"**#{room}**: " unless room.empty? || room == "."}#{units.map { |name| File.basename(name) }.sort.join(", ")}" }.join("; ")
+  end
 
   def title(layer) = layer == "*.[ch]" ? "vm_trace.h" : layer.include?(".") ? layer : "#{layer}/"
 

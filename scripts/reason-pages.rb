@@ -1,6 +1,6 @@
 #!/usr/bin/env ruby
 # Writes the parts of the guide that explain reasons, from the texts of the tool
-# (tools/vm-trace/analysis/advice/).
+# (tools/vm-trace/topics/exits/advice/).
 #   reason-pages.rb TOOL            fails if a page is not as it would be written
 #   reason-pages.rb --write TOOL    writes the pages
 # In a page, two lines begin and end such a part; the first names the JIT and the kinds of reasons:

@@ -8,7 +8,7 @@ require "rbconfig"
 class TestJsonCheck < Minitest::Test
   SCRIPT = File.expand_path("../../scripts/check-json.rb", __dir__)
 
-  def check(code, file = "render/page.c")
+  def check(code, file = "page/page.c")
     Dir.mktmpdir do |root|
       path = "#{root}/tools/vm-trace/#{file}"
       FileUtils.mkdir_p(File.dirname(path))
@@ -26,7 +26,7 @@ class TestJsonCheck < Minitest::Test
     JSON_IN_C.each do |code|
       out, fine = check("\n#{code}\n")
       refute fine, code
-      assert_match %r{\Atools/vm-trace/render/page\.c:2: .* looks like JSON}, out
+      assert_match %r{\Atools/vm-trace/page/page\.c:2: .* looks like JSON}, out
       assert_equal ["", true], check(code, "base/json.c")
     end
   end

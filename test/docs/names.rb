@@ -124,7 +124,7 @@ module Names
   PROGRAM_FILES = FILES.grep_v(/\.md\z|\Atest\/(?:traces\/|docs\/.*names\.rb)/)
   CODE = PROGRAM_FILES.to_h { |file| [file, text(file).gsub(comment(file), " ")] }
   # A metric is called vm_trace_NAME.
-  METRICS = CODE["tools/vm-trace/render/metrics.c"].scan(/"(\w+)"/).map { |(name)| "vm_trace_#{name}" }
+  METRICS = CODE["tools/vm-trace/export/metrics.c"].scan(/"(\w+)"/).map { |(name)| "vm_trace_#{name}" }
   ALL_FILES = FILES + SOURCES.flat_map { |source| Dir.glob("**/*", base: source) }
   VIEWS = Open3.capture2(TOOL, "query", "--views")[0] # of the schema
   WORDS = [*CODE.values, *METRICS, *ALL_FILES, VIEWS].flat_map { |text| text.scan(/[a-zA-Z_]\w*/) }.to_h { [_1, true] }

@@ -52,7 +52,7 @@ enum { DEFAULT_TOP = 10, DEFAULT_MAX_FAULTS = 100, DEFAULT_MEMORY_MIB = 1024 };
         CLI_OPTION("table", "NAME", "only this table, by its name in JSON; as CSV with its own columns",          \
                    take_text, &(table))
 
-/* Options for the members of a struct trace_choice (analysis/choice.h). */
+/* Options for the members of a struct trace_choice (topics/choice.h). */
 #define OPTIONS_TRACE_CHOICE(choice)                                                                                   \
     CLI_OPTION("since", "TIME",                                                                                   \
                "count only from this time on: seconds after the first\n"                                               \

@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/annotated_source.h"
-#include "analysis/report_data.h"
+#include "source/annotated_source.h"
+#include "topics/report_data.h"
 #include "base/output_file.h"
 #include "cli/folders.h"
 #include "cli/page_file.h"
-#include "render/page.h"
-#include "render/page_sources.h"
+#include "page/page.h"
+#include "page/page_sources.h"
 
 static void
 print_with_sources(FILE *out, struct page_data *data, struct report *report, const char *below, int file_count, char **files)

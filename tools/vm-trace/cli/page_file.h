@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "analysis/trace_choice.h"
+#include "topics/trace_choice.h"
 #include "base/status.h"
 #include "cli/options.h"
 

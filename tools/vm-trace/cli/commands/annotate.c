@@ -5,17 +5,17 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analysis/annotated_source.h"
-#include "analysis/annotation.h"
-#include "analysis/choice.h"
-#include "analysis/report_chosen.h"
-#include "analysis/source_match.h"
+#include "source/annotated_source.h"
+#include "source/annotation.h"
+#include "topics/choice.h"
+#include "report/report_chosen.h"
+#include "source/source_match.h"
 #include "base/xalloc.h"
 #include "cli/command.h"
 #include "cli/folders.h"
-#include "render/annotated.h"
+#include "source/annotated.h"
 #include "render/document.h"
-#include "render/report_tables.h"
+#include "report/report_tables.h"
 
 static struct trace_choice filter = TRACE_CHOICE_ALL;
 static enum document_format format = FORMAT_TEXT;

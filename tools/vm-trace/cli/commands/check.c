@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "analysis/duration_pairs.h"
-#include "analysis/schema_check.h"
-#include "analysis/state_check.h"
+#include "check/schema_check.h"
+#include "check/state_check.h"
 #include "base/escape.h"
 #include "base/xalloc.h"
 #include "cli/command.h"

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analysis/choice.h"
+#include "topics/choice.h"
 #include "analysis/event_args.h"
 #include "analysis/origin.h"
 #include "analysis/sched_changes.h"

@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/choice.h"
-#include "analysis/deploys.h"
-#include "analysis/report_chosen.h"
+#include "topics/choice.h"
+#include "diff/deploys.h"
+#include "report/report_chosen.h"
 #include "base/escape.h"
 #include "base/xalloc.h"
 #include "cli/command.h"
 #include "cli/folders.h"
-#include "render/diff_tables.h"
+#include "diff/diff_tables.h"
 
 static enum diff_unit unit = PER_RUN;
 static bool unit_given;

@@ -4,7 +4,7 @@
 #include "analysis/thread_table.h"
 #include "base/json.h"
 #include "cli/command.h"
-#include "render/event_json.h"
+#include "export/event_json.h"
 
 struct dump {
     struct json json;

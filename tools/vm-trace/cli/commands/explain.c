@@ -4,15 +4,15 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "analysis/advice.h"
-#include "analysis/reason.h"
-#include "analysis/report_chosen.h"
+#include "topics/exits/advice.h"
+#include "topics/exits/reason.h"
+#include "report/report_chosen.h"
 #include "base/escape.h"
 #include "base/message.h"
 #include "base/nearest.h"
 #include "base/xalloc.h"
 #include "cli/command.h"
-#include "render/advice_table.h"
+#include "topics/exits/advice_table.h"
 #include "render/document.h"
 
 enum { TRACE_WIDTH = 36, STATS_WIDTH = 36, FALLBACK_WIDTH = 54 };

@@ -4,18 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/call_stacks.h"
-#include "analysis/choice.h"
-#include "analysis/report_chosen.h"
-#include "analysis/report_data.h"
-#include "analysis/trace_choice.h"
+#include "topics/calls/call_stacks.h"
+#include "topics/choice.h"
+#include "report/report_chosen.h"
+#include "topics/report_data.h"
+#include "topics/trace_choice.h"
 #include "base/message.h"
 #include "base/output_file.h"
 #include "cli/command.h"
-#include "db/export_sqlite.h"
-#include "render/export.h"
-#include "render/export_minutes.h"
-#include "render/export_tables.h"
+#include "export/export_sqlite.h"
+#include "export/export.h"
+#include "export/export_minutes.h"
+#include "export/export_tables.h"
 
 enum format {
     FORMAT_NONE,

@@ -6,7 +6,7 @@
 
 #include "analysis/event_args.h"
 #include "analysis/glob.h"
-#include "analysis/version_history.h"
+#include "topics/compiles/version_history.h"
 #include "base/row_table.h"
 #include "base/xalloc.h"
 #include "cli/command.h"

@@ -1,6 +1,6 @@
 /* html.c - `vm-trace html`: writes one self-contained page. */
-#include "analysis/choice.h"
-#include "analysis/page_data.h"
+#include "topics/choice.h"
+#include "page/page_data.h"
 #include "cli/command.h"
 #include "cli/page_file.h"
 

@@ -1,7 +1,7 @@
 /* info.c - `vm-trace info`: shows what a file contains. */
 #include "cli/command.h"
 #include "render/document.h"
-#include "render/report_tables.h"
+#include "report/report_tables.h"
 
 static enum document_format format = FORMAT_TEXT;
 static const char *table;

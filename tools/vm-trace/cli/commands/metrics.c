@@ -10,7 +10,7 @@
 #include "cli/control.h"
 #include "cli/folders.h"
 #include "cli/live_source.h"
-#include "render/metrics.h"
+#include "export/metrics.h"
 
 static const char *out_path;
 static const char *labels = "";

@@ -11,7 +11,7 @@
 #include "cli/command.h"
 #include "cli/folders.h"
 #include "cli/prompt.h"
-#include "render/sql_output.h"
+#include "sql/sql_output.h"
 
 /* Values of the options. */
 static const char *sql_file;
@@ -19,9 +19,9 @@ static struct { bool given; enum sql_format format; } rows = {.format = SQL_CSV}
 static bool views_only;
 
 #ifdef HAVE_SQLITE3
-#include "db/database.h"
-#include "db/dialect.h"
-#include "db/event_views.h"
+#include "sql/database.h"
+#include "sql/dialect.h"
+#include "sql/event_views.h"
 
 static void
 print_message(const char *message)

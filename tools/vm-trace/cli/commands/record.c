@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "analysis/page_data.h"
+#include "page/page_data.h"
 #include "base/clock.h"
 #include "base/escape.h"
 #include "base/nearest.h"
@@ -24,7 +24,7 @@
 #include "cli/program_window.h"
 #include "cli/ruby_of.h"
 #include "cli/trace_folder.h"
-#include "render/report_tables.h"
+#include "report/report_tables.h"
 
 static const char default_streams[] = "profile";
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/reason.h"
+#include "topics/exits/reason.h"
 #include "base/xalloc.h"
 #include "cli/command.h"
 #include "cli/control.h"

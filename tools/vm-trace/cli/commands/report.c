@@ -2,27 +2,19 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/choice.h"
-#include "analysis/report_chosen.h"
+#include "topics/choice.h"
+#include "report/report_chosen.h"
 #include "cli/command.h"
-#include "render/advice_table.h"
+#include "topics/exits/advice_table.h"
 #include "render/document.h"
-#include "render/report_fold.h"
-#include "render/report_tables.h"
+#include "report/report_fold.h"
+#include "report/report_tables.h"
 
 static struct trace_choice filter = TRACE_CHOICE_ALL;
 static enum document_format format = FORMAT_TEXT;
 static const char *table;
-static bool advice, all, kernel, by_endpoint, by_gem, each_thread;
-
-/* The subjects in the order in which their tables follow each other. */
-enum subject { EXITS, COMPILES, SAMPLES, CALLS, THREADS, GC, SYSCALLS, SCHED, SUBJECTS };
-static bool subjects[SUBJECTS];
-static void (*const subject_tables[SUBJECTS])(struct report *report, struct document *document, uint64_t top) = {
-    [EXITS] = report_exit_tables,     [COMPILES] = report_compile_tables, [SAMPLES] = report_sample_tables,
-    [CALLS] = report_call_tables,     [THREADS] = report_thread_tables,   [GC] = report_gc_tables,
-    [SYSCALLS] = report_syscall_tables, [SCHED] = report_cpu_tables,
-};
+static bool advice, all, kernel, by_gem, each_thread;
+static bool topics[TOPICS_COUNT];
 
 static bool
 take_group(const struct cli_option *option, const char *text)
@@ -35,8 +27,8 @@ take_group(const struct cli_option *option, const char *text)
 static bool
 chosen_p(void)
 {
-    bool any = by_endpoint || by_gem || kernel;
-    for (unsigned i = 0; i < SUBJECTS; i++) any |= subjects[i];
+    bool any = by_gem || kernel;
+    for (unsigned i = 0; i < TOPICS_COUNT; i++) any |= topics[i];
     return any;
 }
 
@@ -47,7 +39,7 @@ first_tables_p(void)
     return !chosen_p() && (format != FORMAT_TEXT || table != NULL);
 }
 
-/* Programs, and people who want --all, get all tables; else those of the subjects that the options choose. */
+/* Programs, and people who want --all, get all tables; else those of the topics that the options choose. */
 static void
 add_tables(struct report *report, struct document *document, uint64_t top)
 {
@@ -56,10 +48,10 @@ add_tables(struct report *report, struct document *document, uint64_t top)
         report_tables(report, document, top);
         return;
     }
-    for (unsigned i = 0; i < SUBJECTS; i++) {
-        if (subjects[i] || (kernel && (i == SYSCALLS || i == SCHED))) subject_tables[i](report, document, top);
+    for (unsigned i = 0; i < TOPICS_COUNT; i++) {
+        bool chosen = topics[i] || (kernel && (i == TOPIC_syscalls || i == TOPIC_sched));
+        if (chosen) report_topic(report, document, top, i);
     }
-    if (by_endpoint) report_endpoint_tables(report, document, top);
     if (by_gem) report_gem_tables(report, document, top);
 }
 
@@ -100,17 +92,17 @@ run(const struct options *options, int file_count, char **files)
 {
     if (!choice_window_any("report", filter.since_ns, filter.until_ns)) return STATUS_USAGE;
     const char *fault = no_endpoints(file_count, files);
-    if (by_endpoint && fault != NULL) {
+    if (topics[TOPIC_endpoints] && fault != NULL) {
         fprintf(stderr, "vm-trace: report: --endpoints: %s\n", fault);
         return STATUS_USAGE;
     }
     bool in_table = first_tables_p() && (table == NULL || strcmp(table, "where_requests") == 0);
     bool with_requests = (first_screen_p() || in_table) && fault == NULL;
     struct endpoints endpoints;
-    struct report *first = by_endpoint ? find_endpoints(&endpoints, options, file_count, files) : NULL;
+    struct report *first = topics[TOPIC_endpoints] ? find_endpoints(&endpoints, options, file_count, files) : NULL;
     struct report *report = report_new(options->memory_bytes, &filter);
     if (with_requests) endpoints_init(&endpoints, report->pool);
-    if (by_endpoint || with_requests) report->endpoints = &endpoints;
+    if (topics[TOPIC_endpoints] || with_requests) report->endpoints = &endpoints;
     report->each_thread = each_thread;
     report->by_gem = by_gem;
     enum status status = report_read_all(report, options->max_faults, file_count, files);
@@ -134,8 +126,8 @@ run(const struct options *options, int file_count, char **files)
         document_free(&document);
     }
     report_free(report);
-    if (by_endpoint || with_requests) endpoints_free(&endpoints);
-    if (by_endpoint) report_free(first);
+    if (topics[TOPIC_endpoints] || with_requests) endpoints_free(&endpoints);
+    if (topics[TOPIC_endpoints]) report_free(first);
     return worse(status, finish_output());
 }
 
@@ -143,16 +135,8 @@ static const struct cli_option report_options[] = {
     OPTION_TOP,
     OPTIONS_TRACE_CHOICE(filter),
     CLI_OPTION("all", NULL, "all tables and settings", NULL, &all),
-    CLI_OPTION("exits", NULL, "exits and fallbacks, by place, reason and instruction", NULL, &subjects[EXITS]),
-    CLI_OPTION("compiles", NULL, "what ran without compiled code, and what the compiler did", NULL,
-               &subjects[COMPILES]),
-    CLI_OPTION("samples", NULL, "sampled time, by thread and state, method and line", NULL, &subjects[SAMPLES]),
-    CLI_OPTION("calls", NULL, "calls: callers, callees, threads, the slowest ones", NULL, &subjects[CALLS]),
-    CLI_OPTION("threads", NULL, "states of threads, who held the GVL, what they blocked in", NULL,
-               &subjects[THREADS]),
-    CLI_OPTION("gc", NULL, "collections, and what allocates", NULL, &subjects[GC]),
-    CLI_OPTION("syscalls", NULL, "system calls, by name, method, thread and error", NULL, &subjects[SYSCALLS]),
-    CLI_OPTION("sched", NULL, "times on CPUs, waits for them, who had them", NULL, &subjects[SCHED]),
+#define TOPIC_OPTION(name, purpose) CLI_OPTION(#name, NULL, purpose, NULL, &topics[TOPIC_##name]),
+    TOPICS(TOPIC_OPTION)
     CLI_OPTION("kernel", NULL, "the same as --syscalls --sched", NULL, &kernel),
     CLI_OPTION("advice", NULL, "--all, and for each reason: what it means, what causes it, what\nhelps", NULL,
                &advice),
@@ -160,8 +144,6 @@ static const struct cli_option report_options[] = {
     CLI_OPTION("app-only", NULL, "count what gems and Ruby do as done by the application's line that\n"
                "called them", NULL, &filter.app_only),
     CLI_OPTION("each-thread", NULL, "a row for each thread of a pool, such as those of Puma", NULL, &each_thread),
-    CLI_OPTION("endpoints", NULL, "requests and jobs: times by endpoint, the slowest ones", NULL,
-               &by_endpoint),
     OPTION_FORMAT(format, table),
     OPTION_MAX_FAULTS,
     OPTION_MEMORY,

@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "analysis/scrub_text.h"
+#include "scrub/scrub_text.h"
 #include "base/map.h"
 #include "base/output_file.h"
 #include "base/xalloc.h"

@@ -16,7 +16,7 @@
 #include "cli/live_source.h"
 #include "cli/screen.h"
 #include "render/display.h"
-#include "render/report_live.h"
+#include "report/report_live.h"
 
 static int64_t window_ns = 5 * INT64_C(1000000000), interval_ns = INT64_C(1000000000);
 static uint64_t count;

@@ -1,0 +1,341 @@
+/* diff_streams.c - see diff_streams.h */
+#include <stdlib.h>
+#include <string.h>
+
+#include "topics/kernel/cpu_tracks.h"
+#include "diff/diff_streams.h"
+#include "analysis/event_args.h"
+#include "base/xalloc.h"
+#include "fxt/known_strings.h"
+
+const char *const diff_sum_names[DIFF_SUMS] = {
+    [DIFF_LOST] = "lost",
+    [DIFF_WAITING] = "waiting", [DIFF_BLOCKED_TIME] = "blocked",    [DIFF_RUNNING] = "running",
+    [DIFF_OWN_TIME] = "calls",  [DIFF_GC_TIME] = "gc",              [DIFF_COLLECTIONS] = "collections",
+    [DIFF_ALLOCATED] = "allocations",
+};
+
+const char *
+diff_sum_unit(enum diff_sum sum)
+{
+    return sum == DIFF_ALLOCATED ? "bytes" : sum == DIFF_COLLECTIONS ? "count" : "ns";
+}
+
+/* The stream of each table, as the settings name it. */
+static const char *const stream_names[DIFF_STREAMS] = {
+    [DIFF_EXECUTION] = "states", [DIFF_STATES] = "threads", [DIFF_BLOCKED] = "threads", [DIFF_CPUS] = "sched",
+    [DIFF_SYSCALLS] = "syscalls", [DIFF_CALLS] = "calls", [DIFF_SAMPLES] = "samples",
+    [DIFF_GC] = "gc",           [DIFF_CLASSES] = "allocations"
+};
+
+/* While runs are added up: tables with one row each, whose key is 0. */
+struct totals {
+    struct diff_table all[DIFF_STREAMS];
+    struct diff_table sums[DIFF_SUMS];
+};
+
+static const uint32_t no_names[4];
+
+static void
+add(const struct diff *diff, struct diff_streams *streams, struct totals *totals, enum diff_stream stream,
+    const uint32_t names[4], uint32_t run, double sum, double count, double variance)
+{
+    struct diff_stream_table *table = &streams->tables[stream];
+    diff_table_add(diff, &table->sums, names, run, sum, variance);
+    if (table->counted) diff_table_add(diff, &table->counts, names, run, count, 0);
+    diff_table_add(diff, &totals->all[stream], no_names, run, sum, variance);
+}
+
+static uint32_t
+run_of(const struct report *report, uint32_t process)
+{
+    return report_process(report, process)->file;
+}
+
+/* --- what each run has ------------------------------------------------------------------------------ */
+
+static void
+add_execution(const struct diff *diff, struct diff_streams *streams, struct totals *totals)
+{
+    struct report *report = diff->report;
+    for (uint32_t i = 0; i < report->execution.threads.count; i++) {
+        const struct execution_thread *thread = row_table_at(&report->execution.threads, i);
+        uint32_t run = run_of(report, report_thread(report, thread->thread)->process);
+        for (unsigned state = 0; state < EXECUTION_UNSEEN; state++) {
+            const char *meaning = execution_state_names[state].meaning;
+            const uint32_t names[4] = {pool_intern(report->pool, meaning, strlen(meaning))};
+            if (thread->ns[state] > 0)
+                add(diff, streams, totals, DIFF_EXECUTION, names, run, (double)thread->ns[state], 0, 0);
+        }
+    }
+}
+
+static void
+add_states(const struct diff *diff, struct diff_streams *streams, struct totals *totals)
+{
+    static const struct {
+        const char *name;
+        enum thread_state state;
+        enum diff_sum sum; /* DIFF_SUMS: none */
+    } states[] = {{"waiting", THREAD_WAITING, DIFF_WAITING},
+                  {"blocked", THREAD_BLOCKED, DIFF_BLOCKED_TIME},
+                  {"in GC", THREAD_IN_GC, DIFF_SUMS},
+                  {"running", THREAD_RUNNING, DIFF_RUNNING}};
+    struct report *report = diff->report;
+    for (uint32_t i = 0; i < report->states.threads.count; i++) {
+        const struct thread_times *times = row_table_at(&report->states.threads, i);
+        const struct report_thread *thread = report_thread(report, times->row);
+        uint32_t run = run_of(report, thread->process);
+        for (unsigned s = 0; s < sizeof states / sizeof *states; s++) {
+            double ns = (double)times->ns[states[s].state];
+            uint32_t state = pool_intern(report->pool, states[s].name, strlen(states[s].name));
+            const uint32_t names[4] = {thread->name, state};
+            if (ns > 0) add(diff, streams, totals, DIFF_STATES, names, run, ns, 0, 0);
+            if (states[s].sum != DIFF_SUMS) diff_table_add(diff, &totals->sums[states[s].sum], no_names, run, ns, 0);
+        }
+    }
+}
+
+static void
+add_blocked(const struct diff *diff, struct diff_streams *streams, struct totals *totals)
+{
+    struct report *report = diff->report;
+    for (uint32_t i = 0; i < report->blocked.count; i++) {
+        const struct report_blocked *blocked = row_table_at(&report->blocked, i);
+        const uint32_t names[4] = {blocked->name, blocked->class_name};
+        add(diff, streams, totals, DIFF_BLOCKED, names, run_of(report, report_thread(report, blocked->thread)->process),
+            (double)blocked->durations.total_ns, (double)blocked->durations.count, 0);
+    }
+}
+
+static void
+add_cpus(const struct diff *diff, struct diff_streams *streams, struct totals *totals)
+{
+    struct report *report = diff->report;
+    for (uint32_t i = 0; i < report->kernel.cpus.threads.count; i++) {
+        const struct cpu_thread *thread = row_table_at(&report->kernel.cpus.threads, i);
+        const struct fxt_string track = pool_string(report->pool, report_thread(report, thread->track)->name);
+        const struct fxt_string name = cpu_track_thread_name(track);
+        const struct {
+            const char *name;
+            uint64_t ns;
+        } states[] = {{"on a CPU", thread->cpu_ns},
+                      {"preempted, waiting for a CPU", thread->preempted_ns},
+                      {"woken, waiting for a CPU", thread->woken_ns}};
+        for (unsigned s = 0; s < sizeof states / sizeof *states; s++) {
+            const uint32_t names[4] = {pool_intern(report->pool, name.ptr, name.len),
+                                       pool_intern(report->pool, states[s].name, strlen(states[s].name))};
+            if (states[s].ns > 0)
+                add(diff, streams, totals, DIFF_CPUS, names, run_of(report, thread->process), (double)states[s].ns, 0,
+                    0);
+        }
+    }
+}
+
+static void
+add_syscalls(const struct diff *diff, struct diff_streams *streams, struct totals *totals)
+{
+    struct report *report = diff->report;
+    for (uint32_t i = 0; i < report->kernel.syscalls.sums.count; i++) {
+        const struct syscall_sum *sum = row_table_at(&report->kernel.syscalls.sums, i);
+        const uint32_t names[4] = {sum->name};
+        add(diff, streams, totals, DIFF_SYSCALLS, names, run_of(report, report_thread(report, sum->thread)->process),
+            (double)sum->totals.total_ns, (double)sum->totals.calls, 0);
+    }
+}
+
+static void
+add_calls(struct diff *diff, struct diff_streams *streams, struct totals *totals)
+{
+    struct row_table rows = calls_group(&diff->report->calls, true);
+    for (uint32_t i = 0; i < rows.count; i++) {
+        const struct call_row *row = row_table_at(&rows, i);
+        if (!glob_matches(&diff->report->method_glob, diff->report->pool, row->name)) continue;
+        const uint32_t names[4] = {diff_method(diff, row->name)};
+        double ns = (double)call_own_ns(row->totals.own_ns);
+        add(diff, streams, totals, DIFF_CALLS, names, row->file, ns, (double)row->totals.calls, 0);
+        diff_table_add(diff, &totals->sums[DIFF_OWN_TIME], no_names, row->file, ns, 0);
+    }
+    row_table_free(&rows);
+}
+
+/* Each sample represents about a period, and so adds the square of one to the variance. A wait has the
+ * variance of one sample: how long it took is known but for its ends. */
+static void
+add_samples(struct diff *diff, struct diff_streams *streams, struct totals *totals)
+{
+    struct report *report = diff->report;
+    double period_ns = (double)report->samples.all.period_ns;
+    for (uint32_t run = 0; run < diff->run_count; run++) streams->unseen_samples[run] = period_ns * period_ns;
+    for (uint32_t i = 0; i < report->samples.places.count; i++) {
+        const struct sample_place *place = row_table_at(&report->samples.places, i);
+        const char *state = time_sample_titles[place->state];
+        const uint32_t names[4] = {diff_method(diff, place->label), pool_intern(report->pool, state, strlen(state))};
+        double ns = (double)place->ns;
+        double variance = time_sample_waits((enum time_sample_state)place->state) ? period_ns * period_ns
+                                                                                  : period_ns * ns;
+        add(diff, streams, totals, DIFF_SAMPLES, names, place->file, ns, 0, variance);
+    }
+}
+
+static void
+add_gc(const struct diff *diff, struct diff_streams *streams, struct totals *totals)
+{
+    struct report *report = diff->report;
+    for (uint32_t i = 0; i < report->gc.process_reasons.count; i++) {
+        const struct gc_process_reason *reason = row_table_at(&report->gc.process_reasons, i);
+        const uint32_t names[4] = {reason->kind, reason->reason, reason->major_by};
+        uint32_t run = run_of(report, reason->piece);
+        double ns = (double)reason->total_ns;
+        add(diff, streams, totals, DIFF_GC, names, run, ns, (double)reason->collections, 0);
+        diff_table_add(diff, &totals->sums[DIFF_GC_TIME], no_names, run, ns, 0);
+        diff_table_add(diff, &totals->sums[DIFF_COLLECTIONS], no_names, run, (double)reason->collections, 0);
+    }
+}
+
+/* The variance that one sample more would add: w (w - s), of the mean weight w and size s. */
+static void
+find_unseen(const struct diff *diff, double *unseen)
+{
+    struct allocation_row sum;
+    struct row_table files = allocations_group(&diff->report->allocations, ALLOCATIONS_BY_FILE, &sum);
+    for (uint32_t i = 0; i < files.count; i++) {
+        const struct allocation_row *file = row_table_at(&files, i);
+        double samples = (double)file->all.samples;
+        double weight = (double)file->all.bytes / samples, size = (double)file->slot_bytes / samples;
+        unseen[file->file] = weight > size ? weight * (weight - size) : 0;
+    }
+    allocation_rows_free(&files);
+}
+
+static void
+add_classes(const struct diff *diff, struct diff_streams *streams, struct totals *totals)
+{
+    struct allocation_row sum;
+    struct row_table rows =
+        allocations_group(&diff->report->allocations, ALLOCATIONS_BY_FILE | ALLOCATIONS_BY_CLASS, &sum);
+    for (uint32_t i = 0; i < rows.count; i++) {
+        const struct allocation_row *row = row_table_at(&rows, i);
+        const uint32_t names[4] = {row->class_name};
+        double bytes = (double)row->all.bytes;
+        add(diff, streams, totals, DIFF_CLASSES, names, row->file, bytes, 0, row->variance);
+        diff_table_add(diff, &totals->sums[DIFF_ALLOCATED], no_names, row->file, bytes, row->variance);
+    }
+    allocation_rows_free(&rows);
+    find_unseen(diff, streams->unseen);
+}
+
+/* --- which streams all runs have ---------------------------------------------------------------------- */
+
+/* Marks the runs that have the stream by their settings, for it may have recorded nothing. */
+static void
+mark_set(const struct report *report, const char *stream, bool *has)
+{
+    for (uint32_t i = 0; i < report->setting_count; i++) {
+        const struct report_setting *setting = &report->settings[i];
+        if (setting->name == STRING_FLAGS && text_has_word(pool_string(report->pool, setting->value), stream))
+            has[run_of(report, setting->process)] = true;
+    }
+}
+
+static void
+mark_recorded(const struct diff_table *table, bool *has)
+{
+    for (uint32_t i = 0; i < table->cells.count; i++) {
+        const struct diff_cell *cell = row_table_at(&table->cells, i);
+        if (cell->count > 0) has[cell->run] = true;
+    }
+}
+
+static void
+find_recorded(const struct diff *diff, struct diff_streams *streams)
+{
+    bool *has = xcalloc(diff->run_count + 1, sizeof *has);
+    for (unsigned i = 0; i < DIFF_STREAMS; i++) {
+        struct diff_stream_table *table = &streams->tables[i];
+        memset(has, 0, diff->run_count * sizeof *has);
+        mark_set(diff->report, stream_names[i], has);
+        mark_recorded(&table->sums, has);
+        if (i == DIFF_BLOCKED) mark_recorded(&streams->tables[DIFF_STATES].sums, has);
+        for (uint32_t run = 0; run < diff->run_count; run++) table->lacks += !has[run];
+        table->recorded = table->lacks == 0;
+        if (table->lacks == diff->run_count) table->lacks = 0;
+    }
+    free(has);
+}
+
+/* --- all ------------------------------------------------------------------------------------------------ */
+
+/* Compares a table of one row, and frees it. */
+static struct diff_row
+compare_all(const struct diff *diff, struct diff_table *table)
+{
+    struct diff_row all = {0};
+    diff_table_compare(diff, table);
+    if (table->rows.count > 0) all = *(struct diff_row *)table->rows.rows;
+    diff_table_free(table);
+    return all;
+}
+
+void
+diff_streams_init(struct diff_streams *streams, struct diff *diff)
+{
+    *streams = (struct diff_streams){.unseen = xcalloc(diff->run_count, sizeof(double)),
+                                     .unseen_samples = xcalloc(diff->run_count, sizeof(double))};
+    streams->tables[DIFF_BLOCKED].counted = streams->tables[DIFF_GC].counted = true;
+    streams->tables[DIFF_CALLS].counted = streams->tables[DIFF_SYSCALLS].counted = true;
+    streams->tables[DIFF_CLASSES].bytes = true;
+    struct totals totals = {0};
+    for (unsigned i = 0; i < DIFF_STREAMS; i++) {
+        diff_table_init(&streams->tables[i].sums);
+        diff_table_init(&streams->tables[i].counts);
+        diff_table_init(&totals.all[i]);
+    }
+    for (unsigned i = 0; i < DIFF_SUMS; i++) diff_table_init(&totals.sums[i]);
+    add_execution(diff, streams, &totals);
+    add_states(diff, streams, &totals);
+    add_blocked(diff, streams, &totals);
+    add_cpus(diff, streams, &totals);
+    add_syscalls(diff, streams, &totals);
+    add_calls(diff, streams, &totals);
+    add_samples(diff, streams, &totals);
+    add_gc(diff, streams, &totals);
+    add_classes(diff, streams, &totals);
+    find_recorded(diff, streams);
+    streams->tables[DIFF_CLASSES].sums.unseen = totals.all[DIFF_CLASSES].unseen = streams->unseen;
+    totals.sums[DIFF_ALLOCATED].unseen = streams->unseen;
+    streams->tables[DIFF_SAMPLES].sums.unseen = totals.all[DIFF_SAMPLES].unseen = streams->unseen_samples;
+    for (unsigned i = 0; i < DIFF_STREAMS; i++) {
+        diff_table_compare(diff, &streams->tables[i].sums);
+        diff_table_compare(diff, &streams->tables[i].counts);
+        streams->tables[i].all = compare_all(diff, &totals.all[i]);
+    }
+    for (unsigned i = 0; i < DIFF_SUMS; i++) {
+        enum diff_stream of = i == DIFF_GC_TIME || i == DIFF_COLLECTIONS ? DIFF_GC
+                              : i == DIFF_ALLOCATED                    ? DIFF_CLASSES
+                              : i == DIFF_OWN_TIME                     ? DIFF_CALLS
+                                                                       : DIFF_STATES;
+        streams->summed[i] = streams->tables[of].recorded;
+        streams->sums[i] = compare_all(diff, &totals.sums[i]);
+    }
+    streams->summed[DIFF_LOST] = diff->timed;
+    streams->sums[DIFF_LOST] = diff->lost_total;
+}
+
+void
+diff_streams_free(struct diff_streams *streams)
+{
+    for (unsigned i = 0; i < DIFF_STREAMS; i++) {
+        diff_table_free(&streams->tables[i].sums);
+        diff_table_free(&streams->tables[i].counts);
+    }
+    free(streams->unseen);
+    free(streams->unseen_samples);
+}
+
+const struct diff_row *
+diff_stream_count(struct diff_stream_table *table, const struct diff_row *row)
+{
+    const uint32_t names[4] = {row->reason, row->method, row->insn, row->line};
+    return row_table_find(&table->counts.rows, names);
+}

@@ -1,0 +1,63 @@
+#ifndef PAGE_THREADS_H
+#define PAGE_THREADS_H
+/* page_threads.h - what `vm-trace html` shows of threads and garbage collections: a timeline for each
+ * thread and one for the pauses, all of limited size.
+ *
+ *      page_threads_init -> records to `tracks` -> page_threads_finish -> the lists -> page_threads_free
+ */
+#include "topics/gc/gc_pauses.h"
+#include "topics/threads/thread_tracks.h"
+#include "page/timeline.h"
+
+enum {
+    PAGE_TRACKS_MAX = 4096,            /* threads with a timeline while reading */
+    PAGE_TRACKS_SHOWN = 500,           /* of the others the page has sums */
+    PAGE_SEGMENTS_MAX = 256 * 1024,    /* while reading, and */
+    PAGE_SEGMENTS_SHOWN = 40 * 1000,   /* in the page; no timeline is made shorter than */
+    PAGE_SEGMENTS_LEAST = 32,          /* this */
+    PAGE_SEGMENTS_OF_TRACK_MAX = 16 * 1024,
+    PAGE_BLOCKED_NAMES_MAX = 4096,     /* distinct names and classes of what blocked */
+};
+
+/* A name of a segment that is blocked. */
+struct page_blocked {
+    uint32_t name; /* the key: numbers of the pool */
+    uint32_t class_name;
+};
+
+/* A thread that the page shows. */
+struct page_track {
+    uint32_t thread; /* number in `tracks` */
+    const struct thread_times *times;
+};
+
+struct page_threads {
+    struct thread_tracks tracks;
+    struct timeline *timelines; /* of threads, by their number */
+    uint32_t timeline_capacity;
+    struct timeline pauses; /* of all processes; names are rows of gc.reasons */
+    struct gc_pauses gc;
+    struct row_table blocked; /* of struct page_blocked */
+    uint64_t segments;        /* of all timelines */
+    uint32_t segments_of_track_max;
+    /* Once finished, those that waited longest first: */
+    struct page_track *shown;
+    uint32_t shown_count;
+    uint32_t left_out; /* threads */
+    uint64_t left_out_ns[TIMELINE_STATES];
+    /* The caller's, for all durations: */
+    void *context;
+    void (*pair)(void *context, const struct duration_edge *begin, const struct duration_edge *end);
+    /* For all pieces of threads: */
+    void (*piece)(void *context, const struct track_piece *piece);
+};
+
+/* `threads` must stay where it is. */
+void page_threads_init(struct page_threads *threads, struct pool *pool, void *context,
+                       void (*pair)(void *context, const struct duration_edge *begin, const struct duration_edge *end),
+                       void (*piece)(void *context, const struct track_piece *piece));
+void page_threads_free(struct page_threads *threads);
+/* After the last file. */
+void page_threads_finish(struct page_threads *threads);
+
+#endif
