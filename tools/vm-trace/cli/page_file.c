@@ -50,13 +50,14 @@ read_report(const struct page_options *page, const struct options *options, stru
 {
     struct report *report = report_new_chosen(options->memory_bytes, &page->choice);
     endpoints_init(endpoints, report->pool);
-    if (page->choice.reason == NULL && page->choice.method == NULL) report->endpoints = endpoints;
+    bool requests = report_why_no_requests(&page->choice, file_count, files) == NULL;
+    if (requests) report->endpoints = endpoints;
     report->filter.thread = NULL; /* its records are chosen already, and name no other thread */
     report->silent = true;
     bool again = true;
     for (int i = 0; i < file_count; i++) again &= strcmp(files[i], "-") != 0;
     if (again) report_read_all(report, options->max_faults, file_count, files);
-    if (again && report->endpoints != NULL) report_read_requests(report, options->memory_bytes, file_count, files);
+    if (requests) report_read_requests(report, options->memory_bytes, file_count, files);
     return report;
 }
 

@@ -1111,6 +1111,16 @@ report_read_all(struct report *report, uint64_t max_faults, int file_count, char
     return status;
 }
 
+const char *
+report_why_no_requests(const struct trace_choice *filter, int file_count, char **files)
+{
+    if (filter->reason != NULL || filter->method != NULL) return "--reason and --method choose exits, not requests";
+    for (int i = 0; i < file_count; i++) {
+        if (strcmp(files[i], "-") == 0) return "it reads traces twice: give a file, not standard input";
+    }
+    return NULL;
+}
+
 void
 report_read_requests(struct report *report, size_t memory_bytes, int file_count, char **files)
 {

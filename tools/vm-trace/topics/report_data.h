@@ -236,8 +236,10 @@ enum status report_read_all(struct report *report, uint64_t max_faults, int file
 enum status report_read_one(struct report *report, uint64_t max_faults, const char *file);
 enum status report_read(struct report *report, uint64_t max_faults, const char *name, int path_count, char **paths);
 void report_read_end(struct report *report);
+/* Why requests cannot be told apart in these files, or NULL. */
+const char *report_why_no_requests(const struct trace_choice *filter, int file_count, char **files);
 /* After report_read_all with `endpoints`, which have all spans: reads the files again for what happened in requests, if
- * there is any. They are no pipes. */
+ * there is any. report_why_no_requests has no objection. */
 void report_read_requests(struct report *report, size_t memory_bytes, int file_count, char **files);
 /* False if none of the files is a trace: then there is nothing to print. */
 bool report_readable(const struct report *report);

@@ -62,17 +62,6 @@ first_screen_p(void)
     return format == FORMAT_TEXT && table == NULL && !all && !advice && !chosen_p();
 }
 
-/* Returns why requests cannot be told apart, or NULL. */
-static const char *
-no_endpoints(int file_count, char **files)
-{
-    if (filter.reason != NULL || filter.method != NULL) return "--reason and --method choose exits, not requests";
-    for (int i = 0; i < file_count; i++) {
-        if (strcmp(files[i], "-") == 0) return "it reads traces twice: give a file, not standard input";
-    }
-    return NULL;
-}
-
 /* Reads all files for the spans of requests, without a word about faults: they are read again. Returns what has the
  * strings. */
 static struct report *
@@ -91,7 +80,7 @@ static enum status
 run(const struct options *options, int file_count, char **files)
 {
     if (!choice_window_any("report", filter.since_ns, filter.until_ns)) return STATUS_USAGE;
-    const char *fault = no_endpoints(file_count, files);
+    const char *fault = report_why_no_requests(&filter, file_count, files);
     if (topics[TOPIC_endpoints] && fault != NULL) {
         fprintf(stderr, "vm-trace: report: --endpoints: %s\n", fault);
         return STATUS_USAGE;
