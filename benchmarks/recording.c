@@ -16,7 +16,7 @@
 #include "vm_trace/base/messages.h"
 #include "vm_trace/session/snapshot.h"
 #include "vm_trace/session/spool.h"
-#include "vm_trace/streams/sites.h"
+#include "vm_trace/streams/code/sites.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -46,14 +46,15 @@ class Tree
     @faults
   end
 
-  # A row for each layer, the highest first: its units, and the layers that these include. Tables
-  # (.def) belong to the unit that includes them.
+  # A row for each layer, the highest first, and one for each folder in it: the units, and the places that these include.
+  # Tables (.def) belong to the unit that includes them.
   def picture
-    rows = @layers.reverse.filter_map do |layer|
-      files = @files.select { |file| layer_of(file) == layer && !file.end_with?(".def") }
-      next if files.empty?
-      below = files.flat_map { |file| @includes[file].map { |_, to| to && layer_of(to) } }.compact.uniq - [layer]
-      "| `#{title(layer)}` | #{units_of(layer, files)} | #{@layers.reverse.select { |name| below.include?(name) }.map { |name| "`#{title(name)}`" }.join(", ")} |"
+    places = @files.select { |file| layer_of(file) && !file.end_with?(".def") }.group_by { |file| place(file) }
+    order = places.keys.sort_by { |place| [-@layers.index(layer_of(places[place].first)), place] }
+    rows = places.sort_by { |place, _| order.index(place) }.map do |place, files|
+      below = files.flat_map { |file| @includes[file].map { |_, to| to && place(to) } }.compact.uniq - [place]
+      names = files.map { |file| File.basename(file, ".*") }.uniq.sort
+      "| `#{place}` | #{names.join(", ")} | #{below.sort_by { |to| order.index(to) || order.size }.map { |to| "`#{to}`" }.join(", ")} |"
     end
     ["`#{@name}/`, the highest layer first:", "", "| layer | units | includes |", "|---|---|---|", *rows].join("\n")
   end
@@ -97,13 +98,13 @@ class Tree
 
   def unit(file) = file.sub(/\.([ch]|def)\z/, "")
 
-  # The names of units, those of each folder of the layer behind its own.
-  def units_of(layer, files)
-    rooms = files.map { |file| unit(file) }.uniq.group_by { |file| layer.include?(".") ? "." : File.dirname(file).delete_prefix(layer).delete_prefix("/") }
-    rooms.sort.map { |room, units| "#{"**#{room}**: " unless room.empty? || room == "."}#{units.map { |name| File.basename(name) }.sort.join(", ")}" }.join("; ")
-  end
-
   def title(layer) = layer == "*.[ch]" ? "vm_trace.h" : layer.include?(".") ? layer : "#{layer}/"
+
+  # What the picture calls the place of a file: its folder, unless a glob made the layer.
+  def place(file)
+    layer = layer_of(file)
+    layer.include?(".") || file.end_with?(".def") ? title(layer) : "#{File.dirname(file)}/"
+  end
 
   def layer_of(file)
     @layers.find { |layer| layer.include?(".") && File.fnmatch(layer, file, File::FNM_PATHNAME) } ||

@@ -67,7 +67,7 @@ build_commit() { # commit what folder configure-option...
     if [ ! -f "$obj/Makefile" ] || [ "$src/configure" -nt "$obj/Makefile" ]; then
         step "$2: configuring" "" bash -c 'cd "$1" && "${@:2}"' - "$obj" "$src/configure" "${configure[@]}" "${@:4}"
     fi
-    rm -f "$obj"/vm_trace/*/*.o
+    [ ! -d "$obj/vm_trace" ] || find "$obj/vm_trace" -name '*.o' -delete
     step "$2: building" "$lines" "$make" -C "$obj" -j"${JOBS:-$(nproc)}" HAVE_GIT=no program
     "$obj/miniruby" -e 'exit' || die "$2: miniruby does not run"
 }

@@ -11,7 +11,7 @@ failed=
 
 with_ruby=$(ls vm_trace/host/*.c vm_trace/ruby/*.c)
 # disabled.c, which is in no folder, is stubs whose parameters nobody looks at.
-without=$(ls vm_trace/*/*.c | grep -v -x -F "$with_ruby")
+without=$(find vm_trace -mindepth 2 -name '*.c' | sort | grep -v -x -F "$with_ruby")
 
 tool=$(find tools/vm-trace -name '*.c')
 

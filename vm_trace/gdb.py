@@ -138,7 +138,7 @@ def counters_of(state):
                 struct_name, member = LIVE_COUNTERS[name]
                 count += sum(int(kept_for(each, ractor, struct_name)[member]) for ractor in ractors)
             if name == "calls_replaced" and int(each["rate"]):
-                replaced = static_of("streams/call_stream.c", "replaced")
+                replaced = static_of("streams/calls/call_stream.c", "replaced")
                 count += int(replaced["count"]) - int(replaced["base"])
             if count or int(each["rate"]) or not int(each["without_jit"]):
                 found[name] = count
@@ -169,7 +169,7 @@ def ractors_of(state):
 
 def sites():
     """Live sites with their hits, summed over all ractors; the most frequent first."""
-    state, table = trace(), static_of("streams/sites.c", "sites")
+    state, table = trace(), static_of("streams/code/sites.c", "sites")
     counters = [exits_of(ractor)["hits"] for ractor in ractors_of(state)]
     if int(state["overflow"]) != 0:
         counters.append(exits_of(state["overflow"].dereference())["hits"])
@@ -182,7 +182,7 @@ def sites():
         if int(site["unit"]) == 0:
             continue
         if int(site["index"]) != index:
-            raise failed("gdb.py does not fit the vm_trace/streams/sites.c that was built")
+            raise failed("gdb.py does not fit the vm_trace/streams/code/sites.c that was built")
         total = sum(int(hits[index]) for hits in counters)
         if int(site["unit"]) != NO_UNIT or total > 0:
             found.append((total, site))
@@ -219,7 +219,7 @@ class OpenCalls:
 
 def open_calls(state):
     """Of each execution context of the trace that has some."""
-    context, found = static_of("streams/open_calls.c", "contexts"), []
+    context, found = static_of("streams/calls/open_calls.c", "contexts"), []
     while int(context):
         if int(context["trace"]) == 1 << 32 | int(state["first_epoch"]):
             found.append(OpenCalls(state, context))

@@ -271,7 +271,7 @@ void rb_vm_trace_thread_renamed(void);
  * meant, `thread` its memory.
  */
 /*
- * Bits: the stream `threads` is recorded; native threads note what they run (streams/native_threads.h);
+ * Bits: the stream `threads` is recorded; native threads note what they run (streams/kernel/native_threads.h);
  * the stream `samples` is recorded.
  */
 extern uint8_t rb_vm_trace_threads_on; /* a byte: one instruction compares it with 0 where it is */

@@ -5,7 +5,7 @@
 
 # VM_TRACE_SUPPORT is `no` after configure --disable-vm-trace. A new file needs no line here.
 VM_TRACE_OBJS := $(if $(filter no,$(VM_TRACE_SUPPORT)),vm_trace/disabled.$(OBJEXT),$(sort \
-	$(patsubst $(srcdir)/%.c,%.$(OBJEXT),$(wildcard $(srcdir)/vm_trace/*/*.c))))
+	$(patsubst $(srcdir)/%.c,%.$(OBJEXT),$(wildcard $(foreach depth,*/*.c */*/*.c,$(srcdir)/vm_trace/$(depth))))))
 
 # Files, because make would find a folder in the source (VPATH).
 vm_trace_folders := $(addsuffix .time,$(sort $(dir $(VM_TRACE_OBJS))))

@@ -127,6 +127,13 @@ class TestIncludes < Minitest::Test
     assert_match(/\Abefore\n.*\nafter\n\z/m, page)
   end
 
+  def test_folder_in_a_layer_has_its_own_row
+    layered
+    write "vm_trace/store/disk/file.h", "vm_trace/base/clock.h", "vm_trace/store/writer.h"
+    check("--write")
+    assert_includes File.read("#{@root}/doc/internals/architecture.md"), "| `store/disk/` | file | `store/`, `base/` |\n"
+  end
+
   def test_page_without_the_markers_fails
     layered
     File.write("#{@root}/doc/internals/architecture.md", "nothing\n")

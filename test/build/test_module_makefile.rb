@@ -38,9 +38,9 @@ class TestModuleMakefile < Minitest::Test
     out, status = make
     assert status.success?, out
     assert_equal "vm_trace/base/a.o vm_trace/store/b.o", out.lines.last.chomp
-    write("src/vm_trace/streams/c.c", "")
-    assert_match(%r{ vm_trace/streams/c.o$}, make[0])
-    assert_path_exists "#{@dir}/obj/vm_trace/streams/c.o"
+    %w[streams/c streams/exits/d].each { |name| write("src/vm_trace/#{name}.c", "") }
+    assert_match(%r{ vm_trace/streams/c.o vm_trace/streams/exits/d.o$}, make[0])
+    assert_path_exists "#{@dir}/obj/vm_trace/streams/exits/d.o"
   end
 
   def test_without_the_tracer_only_the_stubs_are

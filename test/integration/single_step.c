@@ -25,7 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "vm_trace/streams/sampler.h"
+#include "vm_trace/streams/samples/sampler.h"
 
 enum { MOST_SKIPPED = 32, REFUSED = 77, UNEXPECTED = 99, BREAKPOINT = 0xcc };
 

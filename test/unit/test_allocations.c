@@ -5,8 +5,8 @@
 #include "traced.h"
 #include "vm_trace/session/session.h"
 #include "vm_trace/session/snapshot.h"
-#include "vm_trace/streams/allocations.h"
-#include "vm_trace/streams/live_samples.h"
+#include "vm_trace/streams/allocations/allocations.h"
+#include "vm_trace/streams/allocations/live_samples.h"
 
 #include <math.h>
 #include <stdio.h>

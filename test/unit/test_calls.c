@@ -8,7 +8,7 @@
 #include "vm_trace/session/requests.h"
 #include "vm_trace/session/session.h"
 #include "vm_trace/session/snapshot.h"
-#include "vm_trace/streams/open_calls.h"
+#include "vm_trace/streams/calls/open_calls.h"
 #include "vm_trace/vm_trace_jit.h"
 
 #include <stdio.h>

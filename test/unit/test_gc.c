@@ -4,8 +4,8 @@
 #include "harness.h"
 #include "traced.h"
 #include "vm_trace/session/session.h"
-#include "vm_trace/streams/gc.h"
-#include "vm_trace/streams/samples.h"
+#include "vm_trace/streams/gc/gc.h"
+#include "vm_trace/streams/samples/samples.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "harness.h"
 #include "traced.h"
 #include "vm_trace/session/session.h"
-#include "vm_trace/streams/markers.h"
+#include "vm_trace/streams/markers/markers.h"
 
 #include <stdio.h>
 #include <stdlib.h>

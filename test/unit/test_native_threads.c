@@ -3,7 +3,7 @@
  */
 #include "harness.h"
 #include "fake_host.h"
-#include "vm_trace/streams/native_threads.h"
+#include "vm_trace/streams/kernel/native_threads.h"
 
 #include <string.h>
 

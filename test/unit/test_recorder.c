@@ -7,7 +7,7 @@
 #include "vm_trace/session/snapshot.h"
 #include "vm_trace/base/messages.h"
 #include "traced.h"
-#include "vm_trace/streams/versions.h"
+#include "vm_trace/streams/code/versions.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
  */
 #include "harness.h"
 #include "fake_host.h"
-#include "vm_trace/streams/sample_ring.h"
+#include "vm_trace/streams/samples/sample_ring.h"
 
 #include <stdio.h>
 #include <string.h>

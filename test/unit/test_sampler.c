@@ -4,7 +4,7 @@
  */
 #include "harness.h"
 #include "vm_trace/base/clock.h"
-#include "vm_trace/streams/sampler.h"
+#include "vm_trace/streams/samples/sampler.h"
 
 #include <math.h>
 #include <pthread.h>

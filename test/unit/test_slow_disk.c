@@ -5,7 +5,7 @@
 #include "harness.h"
 #include "vm_trace/session/session.h"
 #include "vm_trace/store/chunk_file.h"
-#include "vm_trace/streams/counters.h"
+#include "vm_trace/streams/compiles/counters.h"
 #include "traced.h"
 
 #include <errno.h>

@@ -6,7 +6,7 @@
 #include "vm_trace/session/requests.h"
 #include "vm_trace/session/session.h"
 #include "vm_trace/session/snapshot.h"
-#include "vm_trace/streams/states.h"
+#include "vm_trace/streams/states/states.h"
 #include "vm_trace/vm_trace_jit.h"
 
 #include <stdlib.h>

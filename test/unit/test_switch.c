@@ -5,7 +5,7 @@
 #include "harness.h"
 #include "vm_trace/session/session.h"
 #include "vm_trace/streams/table.h"
-#include "vm_trace/streams/versions.h"
+#include "vm_trace/streams/code/versions.h"
 #include "vm_trace/streams/exit_state.h"
 #include "traced.h"
 

@@ -4,8 +4,8 @@
 #include "harness.h"
 #include "traced.h"
 #include "vm_trace/session/session.h"
-#include "vm_trace/streams/thread_records.h"
-#include "vm_trace/streams/threads.h"
+#include "vm_trace/streams/threads/thread_records.h"
+#include "vm_trace/streams/threads/threads.h"
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>

@@ -2,7 +2,7 @@
  * Compiled versions: what joins an exit, the invalidation of a version, and the next compilation; and counters.
  */
 #include "harness.h"
-#include "vm_trace/streams/versions.h"
+#include "vm_trace/streams/code/versions.h"
 #include "traced.h"
 
 #include <stdio.h>

@@ -8,8 +8,8 @@
 #include "fake_host.h"
 #include "vm_trace/capture/ractor_state.h"
 #include "vm_trace/session/session.h"
-#include "vm_trace/streams/sites.h"
-#include "vm_trace/streams/versions.h"
+#include "vm_trace/streams/code/sites.h"
+#include "vm_trace/streams/code/versions.h"
 #include "validate.h"
 
 extern struct rb_ractor_struct main_ractor;

@@ -31,7 +31,7 @@ struct vm_trace_label {
         uint32_t method_bytes; /* its length; 0: not looked for yet */
         uint32_t next_free;    /* of a free one */
     };
-    struct vm_trace_slot samples[VM_TRACE_SAMPLE_KINDS]; /* its number as a frame (streams/stack_samples.h) */
+    struct vm_trace_slot samples[VM_TRACE_SAMPLE_KINDS]; /* its number as a frame (capture/stack_samples.h) */
 };
 
 /* A stack: a frame on top of a stack. Its text is what "10+" shows. */

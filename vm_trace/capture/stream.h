@@ -3,7 +3,7 @@
 /*
  * The stream interface: what a kind of event (exits, compilations, markers, ...) registers. The
  * session and the ractor states call it through the table (streams/table.c) and know no stream by
- * name. To add a stream, write a file in streams/ and a line in that table.
+ * name. To add a stream, write a file in a folder of streams/ and a line in that table.
  *
  * Each function may be NULL: then the stream has nothing to do at that moment. None of them may
  * raise or allocate a Ruby object.

@@ -1,10 +1,10 @@
 /*
- * RubyVM::Trace.span, .span_begin, .span_end, .instant, .counter and .markers?. What writes them is streams/markers.c.
+ * RubyVM::Trace.span, .span_begin, .span_end, .instant, .counter and .markers?. What writes them is streams/markers/markers.c.
  */
 #include "ruby/ruby.h"
 
 #include "vm_trace/ruby/markers.h"
-#include "vm_trace/streams/markers.h"
+#include "vm_trace/streams/markers/markers.h"
 
 /* The bytes of a name: a String or a Symbol. */
 static void

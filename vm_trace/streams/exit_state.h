@@ -11,7 +11,7 @@
 #include "vm_trace/capture/ractor_state.h"
 #include "vm_trace/schema/fxt.h"
 #include "vm_trace/base/text_cache.h"
-#include "vm_trace/streams/stack_samples.h"
+#include "vm_trace/capture/stack_samples.h"
 
 /*
  * Sites that can live at once. Their counters are address space of every ractor (8 MiB),

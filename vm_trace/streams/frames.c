@@ -5,8 +5,8 @@
  */
 #include "vm_trace/streams/frames.h"
 #include "vm_trace/host/host.h"
-#include "vm_trace/streams/calls.h"
-#include "vm_trace/streams/states.h"
+#include "vm_trace/streams/calls/calls.h"
+#include "vm_trace/streams/states/states.h"
 #include "vm_trace/vm_trace_jit.h"
 
 uint8_t rb_vm_trace_frames_on, rb_vm_trace_entries_on;

@@ -2,17 +2,17 @@
  * The table of streams. See table.h.
  */
 #include "vm_trace/streams/table.h"
-#include "vm_trace/streams/allocations.h"
-#include "vm_trace/streams/calls.h"
-#include "vm_trace/streams/counters.h"
+#include "vm_trace/streams/allocations/allocations.h"
+#include "vm_trace/streams/calls/calls.h"
+#include "vm_trace/streams/compiles/counters.h"
 #include "vm_trace/streams/exit_state.h"
-#include "vm_trace/streams/gc.h"
-#include "vm_trace/streams/markers.h"
-#include "vm_trace/streams/samples.h"
-#include "vm_trace/streams/sched.h"
-#include "vm_trace/streams/syscalls.h"
-#include "vm_trace/streams/threads.h"
-#include "vm_trace/streams/versions.h"
+#include "vm_trace/streams/gc/gc.h"
+#include "vm_trace/streams/markers/markers.h"
+#include "vm_trace/streams/samples/samples.h"
+#include "vm_trace/streams/kernel/sched.h"
+#include "vm_trace/streams/kernel/syscalls.h"
+#include "vm_trace/streams/threads/threads.h"
+#include "vm_trace/streams/code/versions.h"
 
 struct rb_vm_trace_stream *const rb_vm_trace_streams[] = {
     &rb_vm_trace_exits, /* stays first, see exits_of */

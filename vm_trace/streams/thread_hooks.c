@@ -4,9 +4,9 @@
  * Samples come first where a thread is about to wait: what the other stream writes is no time of its program.
  */
 #include "vm_trace/streams/frames.h"
-#include "vm_trace/streams/native_threads.h"
-#include "vm_trace/streams/samples.h"
-#include "vm_trace/streams/threads.h"
+#include "vm_trace/streams/kernel/native_threads.h"
+#include "vm_trace/streams/samples/samples.h"
+#include "vm_trace/streams/threads/threads.h"
 
 uint8_t rb_vm_trace_threads_on;
 

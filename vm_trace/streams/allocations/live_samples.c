@@ -1,0 +1,163 @@
+/*
+ * Sampled objects that are alive. See live_samples.h.
+ *
+ * A writer takes a place by a compare-and-swap of its address from FREE to TAKEN, fills it, and
+ * publishes it by storing the address. Only a collection of its objspace frees it, by storing FREE.
+ */
+#include "vm_trace/streams/allocations/live_samples.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#ifndef MAP_NORESERVE
+# define MAP_NORESERVE 0
+#endif
+
+enum { FREE, TAKEN }; /* no addresses of objects */
+
+static struct {
+    uintptr_t objects[LIVE_SAMPLES_MOST]; /* apart from the rest, because most of a search reads only these */
+    struct vm_trace_live_sample samples[LIVE_SAMPLES_MOST];
+} *table;
+
+static size_t first_free; /* no earlier place is free, except those that are being freed */
+static size_t end;        /* no place from here on was ever taken */
+
+bool
+rb_vm_trace_live_samples_init(void)
+{
+    if (table) return true;
+    void *at = mmap(NULL, sizeof(*table), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED) return false;
+    table = at;
+    return true;
+}
+
+void
+rb_vm_trace_live_samples_clear(void)
+{
+    if (table) memset(table->objects, 0, end * sizeof(table->objects[0]));
+    first_free = end = 0;
+}
+
+static uintptr_t
+object_at(size_t place)
+{
+    return __atomic_load_n(&table->objects[place], __ATOMIC_ACQUIRE);
+}
+
+/* Raise or lower a bound, which other threads may change at the same time. */
+static void
+raise_to(size_t *bound, size_t place)
+{
+    size_t now = __atomic_load_n(bound, __ATOMIC_RELAXED);
+    while (now < place && !__atomic_compare_exchange_n(bound, &now, place, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+        continue;
+}
+
+static void
+lower_to(size_t *bound, size_t place)
+{
+    size_t now = __atomic_load_n(bound, __ATOMIC_RELAXED);
+    while (now > place && !__atomic_compare_exchange_n(bound, &now, place, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+        continue;
+}
+
+size_t
+rb_vm_trace_live_samples_take(void)
+{
+    size_t place = __atomic_load_n(&first_free, __ATOMIC_ACQUIRE);
+    for (; place < LIVE_SAMPLES_MOST; place++) {
+        uintptr_t none = FREE;
+        if (object_at(place) == FREE && __atomic_compare_exchange_n(&table->objects[place], &none, TAKEN, false,
+                                                                    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+            break;
+    }
+    /* A place that is freed meanwhile lowers the bound again, or is found by the next collection. */
+    raise_to(&first_free, place == LIVE_SAMPLES_MOST ? place : place + 1);
+    if (place < LIVE_SAMPLES_MOST) raise_to(&end, place + 1);
+    return place;
+}
+
+void
+rb_vm_trace_live_samples_put(size_t place, uintptr_t object, struct vm_trace_live_sample sample)
+{
+    /* Who copies a sample looks twice whose place it is: it was taken before any word here changes. */
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    table->samples[place] = sample;
+    __atomic_store_n(&table->objects[place], object, __ATOMIC_RELEASE);
+}
+
+void
+rb_vm_trace_live_samples_give_back(size_t place)
+{
+    __atomic_store_n(&table->objects[place], FREE, __ATOMIC_RELEASE);
+    lower_to(&first_free, place);
+}
+
+void
+rb_vm_trace_live_samples_marked(void *objspace, bool (*alive)(void *objspace, uintptr_t object),
+                                void (*freed)(void *data, const struct vm_trace_live_sample *sample), void *data)
+{
+    size_t count = table ? __atomic_load_n(&end, __ATOMIC_ACQUIRE) : 0, lowest = LIVE_SAMPLES_MOST;
+    for (size_t place = 0; place < count; place++) {
+        uintptr_t object = object_at(place);
+        if (object == FREE && lowest > place) lowest = place;
+        if (object == FREE || object == TAKEN) continue;
+        struct vm_trace_live_sample *sample = &table->samples[place];
+        if (__atomic_load_n(&sample->objspace, __ATOMIC_RELAXED) != objspace) continue;
+        if (alive(objspace, object)) {
+            __atomic_store_n(&sample->survived, sample->survived + 1, __ATOMIC_RELAXED);
+            continue;
+        }
+        struct vm_trace_live_sample was = *sample;
+        __atomic_store_n(&table->objects[place], FREE, __ATOMIC_RELEASE);
+        if (lowest > place) lowest = place;
+        freed(data, &was);
+    }
+    lower_to(&first_free, lowest < count ? lowest : count);
+}
+
+void
+rb_vm_trace_live_samples_absorbed(const void *to, const void *from)
+{
+    size_t count = table ? __atomic_load_n(&end, __ATOMIC_ACQUIRE) : 0;
+    for (size_t place = 0; place < count; place++) {
+        uintptr_t object = object_at(place);
+        struct vm_trace_live_sample *sample = &table->samples[place];
+        if (object == FREE || object == TAKEN || __atomic_load_n(&sample->objspace, __ATOMIC_RELAXED) != from) continue;
+        __atomic_store_n(&sample->objspace, to, __ATOMIC_RELAXED);
+    }
+}
+
+void
+rb_vm_trace_live_samples_moved(uintptr_t (*moved_to)(uintptr_t object))
+{
+    for (size_t place = 0; table && place < end; place++) {
+        uintptr_t object = table->objects[place];
+        if (object != FREE && object != TAKEN) table->objects[place] = moved_to(object);
+    }
+}
+
+size_t
+rb_vm_trace_live_samples_copy(struct vm_trace_live_sample *to, uint32_t epoch)
+{
+    size_t count = table ? __atomic_load_n(&end, __ATOMIC_ACQUIRE) : 0, copied = 0;
+    for (size_t place = 0; place < count; place++) {
+        uintptr_t object = object_at(place);
+        if (object == FREE || object == TAKEN) continue;
+        struct vm_trace_live_sample *from = &table->samples[place], *copy = &to[copied];
+        copy->objspace = __atomic_load_n(&from->objspace, __ATOMIC_RELAXED);
+        copy->sample = from->sample;
+        copy->survived = __atomic_load_n(&from->survived, __ATOMIC_RELAXED);
+        copy->epoch = from->epoch;
+        /*
+         * Numbers are unique: the same number before and after the copy means that it is of one
+         * sample.
+         */
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+        if (object_at(place) != object || from->sample != copy->sample || copy->epoch != epoch) continue;
+        copied++;
+    }
+    return copied;
+}
