@@ -139,12 +139,14 @@ module Bench
 
     def read(fix, folder)
       # pid,first_ns,span_ns,...: without the library csv, which not every Ruby has
-      whole = File.readlines("#{folder}/index.csv").drop(1).map { |line| line.split(",")[2].to_f }.max
+      span = File.readlines("#{folder}/index.csv").drop(1).map { |line| line.split(",")[2].to_f }.max
       out, status = tool("report", "--format=json", "--table=findings", folder)
       return [] if out.match?(/no table findings/)
       raise Failed, "its trace cannot be read: #{out.lines.last}" unless status.success?
       rows = JSON.parse(out).fetch("findings").then { |table| table.is_a?(Hash) ? table.fetch("rows") : table }
       rows.filter_map do |row|
+        # Gains in CPU time are parts of the time in which the threads could have had a CPU, and had it.
+        whole = WAITING.include?(row["subject"]) ? span : (row["whole_ns"] || span).to_f
         least, gain, most = row.values_at("least_ns", "gain_ns", "most_ns").map { |ns| ns && ns / whole }
         next unless most # counts have no times
         place, cause = row.values_at("place", "cause").map(&:to_s)

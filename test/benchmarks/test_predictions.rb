@@ -31,8 +31,8 @@ class TestPredictions < BenchTest
     path("vm-trace")
   end
 
-  def finding(place, gain, least: gain && gain / 2, most: gain && gain * 2, subject: "exits", cause: "")
-    { "subject" => subject, "place" => place, "cause" => cause,
+  def finding(place, gain, least: gain && gain / 2, most: gain && gain * 2, subject: "exits", cause: "", whole: 2_000_000_000)
+    { "subject" => subject, "place" => place, "cause" => cause, "whole_ns" => whole,
       "gain_ns" => gain, "least_ns" => least, "most_ns" => most }
   end
 
@@ -75,6 +75,15 @@ class TestPredictions < BenchTest
     pair("nothing", after: 10.1, Place: "none", Subject: "gvl")
     out, = predictions([finding("Shop#other (a.rb:9)", 900_000_000)])
     assert_match(/ wall +no +gains less than a third; as exits; Shop#other \(a\.rb:9\)$/, row(out, "nothing"))
+  end
+
+  def test_a_gain_is_a_part_of_the_time_in_which_the_program_had_a_cpu
+    pair("waited")
+    half_a_second, one = 500_000_000, 1_000_000_000
+    out, = predictions([finding("Shop#price (a.rb:3)", half_a_second, whole: one)], rounds: 1)
+    assert_match(/ 50\.0 % \(25\.0 % /, row(out, "waited"))
+    out, = predictions([finding("Shop#price (a.rb:3)", half_a_second, whole: one, subject: "gvl")], rounds: 1)
+    assert_match(/ 25\.0 % \(12\.5 % /, row(out, "waited"), "what waits has the whole")
   end
 
   def test_a_change_that_costs_time_gains_nothing
