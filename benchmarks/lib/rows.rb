@@ -559,6 +559,10 @@ module Bench
       @rows << Row.new(name: "allocated object, each recorded", unit: "ns", ours: each, base: peer, ratio: peer / each,
                        runs: @rounds,
                        note: "the peer is ObjectSpace.trace_object_allocations, which keeps file and line alone")
+      saved, peer_alive = run.values_at("saved", "peer_alive")
+      @rows << Row.new(name: "live object, saved with its bytes by malloc", unit: "ns", ours: saved, base: peer_alive,
+                       ratio: peer_alive / saved, runs: @rounds,
+                       note: "the peer is each_object, allocation_sourcefile and memsize_of")
       @rows << Row.new(name: "allocated object, not recorded", unit: "ns", ours: off, base: base_ns,
                        ratio: base_ns / off, runs: @rounds,
                        note: "the base is the unpatched Ruby")

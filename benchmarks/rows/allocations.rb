@@ -1,7 +1,8 @@
 # allocations.rb ROUNDS FOLDER: nanoseconds of processor time of an object in a loop that does nothing
 # but allocate: untraced, with one sample per 512 KiB, with each object recorded, and beside
-# ObjectSpace.trace_object_allocations. The median of some rounds, in which all take turns. A Ruby
-# without the tracer has only the first and the last.
+# ObjectSpace.trace_object_allocations. Then, of an object that is kept: a save of what is alive with its
+# stacks and its bytes by malloc, and what the peer needs to find the same. The median of some rounds, in
+# which all take turns. A Ruby without the tracer has only what is untraced or the peer's.
 require_relative "../inside"
 require "objspace"
 
@@ -31,6 +32,17 @@ def time(count)
   (Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - from) * 1e9 / count / OBJECTS
 end
 
+# Nanoseconds of processor time of the block, for each of so many objects.
+def time_of(objects)
+  from = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID)
+  yield
+  (Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID) - from) * 1e9 / objects
+end
+
+class Text < String; end
+KEPT = 10_000
+def keep = Array.new(KEPT) { Text.new << "x" * 1_000 }
+
 lost = 0
 traced = lambda do |rate, count|
   path = "#{folder}/vm-trace-bench-#{$$}.fxt"
@@ -47,6 +59,30 @@ if defined?(T)
 end
 variants[:peer] = lambda do
   ns = ObjectSpace.trace_object_allocations { time(FEW * 10) }
+  ObjectSpace.trace_object_allocations_clear
+  ns
+end
+if defined?(T)
+  variants[:saved] = lambda do
+    path = "#{folder}/vm-trace-bench-#{$$}.fxt"
+    T.start(allocations: 1, exits: false, memory: 64)
+    kept = keep
+    ns = time_of(kept.size) { T.save(path) }
+    T.stop
+    File.delete(path)
+    ns
+  end
+end
+variants[:peer_alive] = lambda do
+  ns = ObjectSpace.trace_object_allocations do
+    kept, sums = keep, Hash.new(0)
+    time_of(kept.size) do
+      ObjectSpace.each_object(Text) do |text|
+        place = [text.class, ObjectSpace.allocation_sourcefile(text), ObjectSpace.allocation_sourceline(text)]
+        sums[place] += ObjectSpace.memsize_of(text)
+      end
+    end
+  end
   ObjectSpace.trace_object_allocations_clear
   ns
 end

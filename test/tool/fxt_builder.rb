@@ -311,11 +311,20 @@ class ThreadsTrace
   end
 
   # A garbage collection did not mark it, or the trace ends.
-  def freed(thread, at, sample, survived: 0)
-    event(:instant, thread, "allocation", "freed", at, sample: [:uint64, sample], survived: [:uint32, survived])
+  def freed(thread, at, sample, **args) = fate("freed", thread, at, sample, **args)
+  def alive(thread, at, sample, **args) = fate("alive", thread, at, sample, **args)
+
+  def fate(name, thread, at, sample, survived: 0, malloc: nil, **args)
+    held = malloc ? { malloc_bytes: [:uint64, malloc] } : {}
+    event(:instant, thread, "allocation", name, at, sample: [:uint64, sample], survived: [:uint32, survived], **held,
+          **args)
   end
-  def alive(thread, at, sample, survived: 0)
-    event(:instant, thread, "allocation", "alive", at, sample: [:uint64, sample], survived: [:uint32, survived])
+
+  # As a flight recorder saves what is alive: with what the event of the sample said.
+  def saved_alive(thread, at, sample, name, weight:, size: 40, age_ns: 0, frames: [], **args)
+    backtrace = frames.each_with_index.to_h { |frame, i| [i.to_s.to_sym, frame] }
+    alive(thread, at, sample, **args, class: name, size: [:uint32, size], weight: [:uint32, weight],
+          age_ns: [:uint64, age_ns], **backtrace)
   end
 
   # `counts`: of the summary, beside those of all traces.

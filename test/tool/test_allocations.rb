@@ -146,6 +146,112 @@ class TestAllocations < Minitest::Test
     assert_equal %w[String Array Index::Entry (imemo)], table["class"]
   end
 
+  # --- what is alive, and what it holds by malloc ---
+
+  LIVE = %w[bytes margin malloc_bytes malloc_unread objects samples].freeze
+
+  # Within 1 %.
+  def assert_ages(expected, data)
+    ages = rows(data, "live_by_class", "age_ns").flatten
+    assert_equal expected.size, ages.size
+    expected.zip(ages) { |wanted, age| assert_in_epsilon wanted, age, 0.01 }
+  end
+
+  # An object that stands for n, with s bytes in its slot and m by malloc, is n (s + m) bytes, and adds
+  # n (n - 1) (s + m)**2 to the variance.
+  def test_alive
+    data = json(trace do |t|
+      t.allocates(:main, "String", 10, sample: 1, weight: 400, frames: A)
+      t.allocates(:main, "String", 20, sample: 2, weight: 400, frames: A)
+      t.allocates(:main, "Array", 30, sample: 3, weight: 40, frames: B)
+      t.allocates(:main, "Array", 40, sample: 4, weight: 40, frames: B)
+      t.freed(:main, 50, 2, malloc: 7)
+      t.alive(:main, 60, 1, malloc: 60, survived: 2)
+      t.alive(:main, 60.001, 3, malloc: 5)
+      t.alive(:main, 60.002, 4)
+    end)
+    margin = (1.96 * Math.sqrt(10 * 9 * 100**2)).round
+    assert_equal [["String", 1000, margin, 600, 0, 10, 1], ["Array", 85, 0, 5, 1, 2, 2]],
+                 rows(data, "live_by_class", "class", *LIVE)
+    assert_ages [50_000_000, 20_002_000], data
+    assert_equal [["A#m (a.rb:4)", 1000], ["B#n (b.rb:7)", 85]], rows(data, "live_by_method", "method", "bytes")
+    assert_equal [[675, 1085, margin, 605, 3]],
+                 rows(data, "allocations", *%w[malloc_bytes live_bytes live_margin live_malloc_bytes live_samples])
+    assert_equal [["String", 670], ["Array", 5]], rows(data, "allocations_by_class", "class", "malloc_bytes")
+  end
+
+  # A flight recorder's memory no longer has the events of old objects; of others it may have both.
+  def saved
+    ThreadsTrace.new(settings: { snapshot: "save" }) do |t|
+      t.allocates(:main, "String", 10, sample: 7, weight: 400, frames: A)
+      t.saved_alive(:main, 60, 7, "String", weight: 400, frames: A, age_ns: 50_000_000, malloc: 10)
+      t.saved_alive(:main, 60.001, 3, "#<Class:0x00007f0000000001>", weight: 80, frames: B, age_ns: 9_000_000_000,
+                                                                      malloc: 100, survived: 5)
+      t.alive(:main, 60.002, 2, malloc: 9)
+    end
+  end
+
+  def test_saved_objects_whose_allocation_is_gone
+    bytes = saved.build(snapshot: "save")
+    assert_fine bytes
+    data = json(bytes)
+    assert_equal [["String", 500, 100, 10], ["#<Class:0x...>", 280, 200, 2]],
+                 rows(data, "live_by_class", "class", "bytes", "malloc_bytes", "objects")
+    assert_ages [50_000_000, 9_000_000_000], data
+    assert_equal [["A#m (a.rb:4)", 500], ["B#n (b.rb:7)", 280]], rows(data, "live_by_method", "method", "bytes")
+    assert_equal [["String", 400]], rows(data, "allocations_by_class", "class", "bytes")
+    assert_equal [["B#n (b.rb:7)", 280]],
+                 rows(json(bytes, "--method=B#*"), "live_by_method", "method", "bytes")
+  end
+
+  def test_titles_of_what_is_alive
+    out = text(saved.build(snapshot: "save"))
+    assert_match(/^Alive at the end, by class: about 780 bytes ± \d+ bytes, of it by malloc 300 bytes, in 2 samples$/, out)
+    exact = trace { |t| t.allocates(:main, "String", 1, sample: 1, weight: 40); t.alive(:main, 50, 1, malloc: 2) }
+    assert_match(/^Alive at the end, by class: 42 bytes, of it by malloc 2 bytes, in 1 object$/, text(exact))
+    assert_match(/^Alive at the end, by class: about .*, without what they hold by malloc, in 2 samples$/, text(two))
+  end
+
+  def test_flame_graph_of_what_is_alive
+    with_file(saved.build(snapshot: "save")) do |path|
+      folded = tool("export", "--kind=alive", "--format=folded", path)
+      assert_equal ["<main> (a.rb:9);A#m (a.rb:4);String 500",
+                    "B#n (b.rb:7);Integer#times (<internal:numeric>:2);#<Class:0x...> 280"], folded.out.lines.map(&:chomp)
+      %w[--since=1ms --until=1s --thread=main].each do |option|
+        refused = tool("export", "--kind=alive", "--format=folded", option, path)
+        assert_match(/#{option[/\A--\w+/]} has no effect with --kind=alive/, refused.err)
+      end
+    end
+  end
+
+  # Which place grew between two saves.
+  def test_diff_of_two_saves
+    grown = ThreadsTrace.new(settings: { snapshot: "save", flags: "allocations" }) do |t|
+      t.saved_alive(:main, 60, 7, "String", weight: 40, frames: A, malloc: 10)
+      10.times { |i| t.saved_alive(:main, 60.1 + i / 10.0, 10 + i, "Array", weight: 40, frames: B, malloc: 960) }
+    end
+    less = ThreadsTrace.new(settings: { snapshot: "save", flags: "allocations" }) do |t|
+      t.saved_alive(:main, 60, 7, "String", weight: 40, frames: A, malloc: 10)
+      t.saved_alive(:main, 60.1, 10, "Array", weight: 40, frames: B, malloc: 960)
+    end
+    Dir.mktmpdir do |dir|
+      paths = { less: less, grown: grown }.map do |name, made|
+        File.join(dir, "#{name}.fxt").tap { |path| File.binwrite(path, made.build(snapshot: "save").bytes) }
+      end
+      result = tool("diff", "--format=json", *paths)
+      data = JSON.parse(result.out)
+      assert_equal [["B#n (b.rb:7)", "Array", 1000, 10_000]], rows(data, "alive", *%w[method class a b])
+    end
+  end
+
+  def test_queries_see_what_is_held
+    with_file(saved.build(snapshot: "save")) do |path|
+      out = tool("query", "--format=csv", path,
+                 "SELECT class, malloc_bytes, size FROM vm_allocation WHERE class = 'String'").out
+      assert_equal [%w[class malloc_bytes size], %w[String 10 40]], CSV.parse(out)
+    end
+  end
+
   # --- filters ---
 
   def test_time_thread_and_method

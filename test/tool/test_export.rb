@@ -245,7 +245,7 @@ class TestExport < Minitest::Test
         known[[options, trace]] = [result.status, out, result.err]
       end
       formats = %w[folded speedscope pprof firefox chrome sqlite]
-      kinds = [nil, *%w[exits fallbacks blocked preempted allocations calls samples]]
+      kinds = [nil, *%w[exits fallbacks blocked preempted allocations alive calls samples]]
       formats.product(kinds, %w[--threads --no-reason --weight=events --weight=lost]) do |format, kind, option|
         options = ["--format=#{format}", *("--kind=#{kind}" if kind)]
         next if format == "sqlite" && output[[options, traces[0]]][2].include?("without SQLite")
@@ -339,7 +339,7 @@ class TestExport < Minitest::Test
     assert_equal "vm-trace: export needs --format or --tables; see vm-trace export --help\n", tool("export", "f").err
     assert_match(/--format takes folded, speedscope, chrome, firefox, pprof or sqlite, not svg/,
                  tool("export", "-f", "svg", "f").err)
-    assert_match(/--kind takes exits, fallbacks, blocked, preempted, allocations, calls or samples, not all/,
+    assert_match(/--kind takes exits, fallbacks, blocked, preempted, allocations, alive, calls or samples, not all/,
                  tool("export", "-k", "all", "f").err)
     assert_equal "vm-trace: --format=firefox takes --kind=exits, fallbacks, blocked, calls or samples, not preempted\n",
                  tool("export", "-f", "firefox", "-k", "preempted", "f").err

@@ -180,7 +180,7 @@ class TestExportStreams < Minitest::Test
   end
 
   def test_wrong_options
-    { "--kind=all" => /takes exits, fallbacks, blocked, preempted, allocations, calls or samples, not all/,
+    { "--kind=all" => /takes exits, fallbacks, blocked, preempted, allocations, alive, calls or samples, not all/,
       "--weight=x" => /takes sum, events or lost, not x/ }.each do |option, message|
       result = tool("export", option, "a")
       assert_match message, result.err

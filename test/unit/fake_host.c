@@ -372,6 +372,13 @@ rb_vm_trace_host_clear_object(uintptr_t object)
     (void)object;
 }
 
+uint64_t
+rb_vm_trace_host_malloc_bytes(uintptr_t object, bool collecting)
+{
+    const struct fake_object *of = (const struct fake_object *)object;
+    return collecting && of->extension ? HOST_BYTES_UNKNOWN : of->malloc_bytes;
+}
+
 uintptr_t
 rb_vm_trace_host_moved_to(uintptr_t object)
 {

@@ -54,6 +54,8 @@ struct fake_object {
     const struct fake_class *klass;
     struct fake_object *moved_to; /* NULL: it did not move */
     bool alive;                   /* for tests */
+    uint64_t malloc_bytes;
+    bool extension;               /* a collection can not read malloc_bytes */
     enum vm_trace_value_kind kind; /* as what guards meet it; 0: an object */
     const char *ivar;             /* that is accessed, or NULL */
     uint64_t length;

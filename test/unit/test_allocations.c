@@ -139,6 +139,97 @@ freed_is_written_at_the_marking_that_did_not_find_it(void **state)
     trace_free(trace);
 }
 
+/* What a collection reads, and what only a thread with the GVL can. */
+static void
+bytes_by_malloc_are_those_of_the_last_look(void **state)
+{
+    (void)state;
+    struct fake_object freed = { .class_name = "A" }, grows = { .class_name = "B" },
+                       data = { .class_name = "C", .extension = true, .malloc_bytes = 500 },
+                       freed_data = { .class_name = "D", .extension = true, .malloc_bytes = 600 };
+    start_allocations("vm-trace=allocations:1");
+    allocate(&freed, &objspace, 40);
+    allocate(&grows, &objspace, 40);
+    allocate(&data, &objspace, 40);
+    allocate(&freed_data, &objspace, 40);
+    freed.malloc_bytes = UINT64_C(5000000000);
+    freed.alive = freed_data.alive = false;
+    grows.malloc_bytes = 10;
+    rb_vm_trace_allocations_marked(&objspace, alive);
+    grows.malloc_bytes = 20;
+    struct rb_vm_trace_status status;
+    assert_true(rb_vm_trace_stop_session(&status));
+    grows.malloc_bytes = 30;
+    free_traced();
+    struct trace *trace = trace_read(traced_path);
+    assert_int_equal(trace_number(trace_event(trace, "allocation", "freed", 0), "malloc_bytes"), UINT64_C(5000000000));
+    assert_null(trace_argument(trace_event(trace, "allocation", "freed", 1), "malloc_bytes"));
+    assert_int_equal(trace_number(trace_event(trace, "allocation", "alive", 0), "malloc_bytes"), 20);
+    assert_int_equal(trace_number(trace_event(trace, "allocation", "alive", 1), "malloc_bytes"), 500);
+    assert_null(trace_argument(trace_event(trace, "allocation", "alive", 1), "class")); /* the file has the sample */
+    trace_free(trace);
+}
+
+/* When objects are being finalized, what they hold may be freed already. */
+static void
+nothing_is_read_after_the_program_has_ended(void **state)
+{
+    (void)state;
+    struct fake_object object = { .class_name = "A", .malloc_bytes = 10 };
+    start_allocations("vm-trace=allocations:1");
+    allocate(&object, &objspace, 40);
+    rb_vm_trace_finalizing();
+    object.malloc_bytes = 20;
+    struct trace *trace = finish(1);
+    assert_int_equal(trace_number(trace_event(trace, "allocation", "alive", 0), "malloc_bytes"), 10);
+    trace_free(trace);
+}
+
+static struct trace *
+save_traced(void)
+{
+    struct rb_vm_trace_save save = { .path = traced_path, .why = "save" };
+    assert_int_equal(rb_vm_trace_snapshot_begin(false), VM_TRACE_SNAPSHOT_BEGUN);
+    rb_vm_trace_recorder_write(&save);
+    return trace_read(traced_path);
+}
+
+/* The event of its allocation is gone, so what is saved of it has all of that. */
+static void
+living_sample_is_saved_with_its_class_and_backtrace(void **state)
+{
+    (void)state;
+    struct fake_object kept = { .class_name = "Kept", .malloc_bytes = 1000 }, freed = { .class_name = "Freed" };
+    struct rb_iseq_struct iseq = fake_iseq("make", "a.rb");
+    struct fake_method method = { "Maker", "make" };
+    rb_vm_trace_session.memory.bytes = 4 << 20;
+    start_allocations("vm-trace=allocations:64K");
+    fake_push_method(&main_thread, &iseq, &method, 3);
+    allocate(&kept, &objspace, 160);
+    allocate(&freed, &objspace, 160);
+    assert_true(rb_vm_trace_recorder_reset(main_ractor.vm_trace));
+    freed.alive = false;
+    rb_vm_trace_allocations_marked(&objspace, alive);
+    struct trace *trace = save_traced();
+    assert_int_equal(trace_count(trace, "allocation", NULL), 1);
+    const struct trace_event *living = trace_event(trace, "allocation", "alive", 0);
+    assert_string_equal(trace_text(living, "class"), "Kept");
+    assert_int_equal(trace_number(living, "size"), 160);
+    assert_int_equal(trace_number(living, "weight"), 65536 + 80);
+    assert_int_equal(trace_number(living, "survived"), 1);
+    assert_int_equal(trace_number(living, "malloc_bytes"), 1000);
+    assert_true(trace_number(living, "age_ns") > 0);
+    assert_string_equal(trace_text(living, "0"), "Maker#make (a.rb:3)");
+    trace_free(trace);
+    rb_vm_trace_shutdown();
+    size_t texts = rb_vm_trace_string_count();
+    rb_vm_trace_allocations.forget();
+    assert_int_equal(rb_vm_trace_string_count(), texts - 1); /* the label; others have the classes, too */
+    free_traced();
+    free(traced_path);
+    fake_free_stack(&main_thread);
+}
+
 static void
 sample_that_is_older_than_a_reset_is_not_written_when_it_is_freed(void **state)
 {
@@ -151,10 +242,7 @@ sample_that_is_older_than_a_reset_is_not_written_when_it_is_freed(void **state)
     allocate(&after, &objspace, 40);
     before.alive = after.alive = false;
     rb_vm_trace_allocations_marked(&objspace, alive);
-    struct rb_vm_trace_save save = { .path = traced_path, .why = "save" };
-    assert_int_equal(rb_vm_trace_snapshot_begin(false), VM_TRACE_SNAPSHOT_BEGUN);
-    rb_vm_trace_recorder_write(&save);
-    struct trace *trace = trace_read(traced_path);
+    struct trace *trace = save_traced();
     assert_int_equal(trace_count(trace, "allocation", "freed"), 1);
     assert_int_equal(trace_number(trace_event(trace, "allocation", "freed", 0), "sample"), 2);
     trace_free(trace);
@@ -293,6 +381,9 @@ main(void)
         isolated_test(sample_has_class_size_weight_and_backtrace),
         isolated_test(weights_of_samples_add_up_to_the_bytes),
         isolated_test(freed_is_written_at_the_marking_that_did_not_find_it),
+        isolated_test(bytes_by_malloc_are_those_of_the_last_look),
+        isolated_test(nothing_is_read_after_the_program_has_ended),
+        isolated_test(living_sample_is_saved_with_its_class_and_backtrace),
         isolated_test(sample_that_is_older_than_a_reset_is_not_written_when_it_is_freed),
         isolated_test(collection_of_another_objspace_changes_nothing),
         isolated_test(objects_that_moved_are_found),

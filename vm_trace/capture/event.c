@@ -163,6 +163,33 @@ rb_vm_trace_event_backtrace(struct vm_trace_event *event, struct rb_vm_trace_sta
     return put_backtrace(event, stacks, from, NAMED);
 }
 
+void
+rb_vm_trace_backtrace_keep(struct rb_vm_trace_stacks *stacks, struct vm_trace_string *texts_out[])
+{
+    enum { LAST = VM_TRACE_KEPT_FRAMES - 1 };
+    size_t count = stacks->walk.count, named = named_frames(stacks, LAST);
+    const struct vm_trace_frame *frame = stacks->walk.frames + count;
+    for (size_t i = 0; i <= LAST; i++) {
+        const struct vm_trace_label *label = i < named ? &stacks->labels[(--frame)->id] : NULL;
+        texts_out[i] = label ? rb_vm_trace_string_intern(label->text, label->bytes) : NULL;
+    }
+    if (count == named) return;
+    size_t bytes;
+    const char *text = rb_vm_trace_stacks_tail(stacks, frame[-1].node, kept_frames() - named, &bytes);
+    texts_out[LAST] = rb_vm_trace_string_intern(text, bytes);
+}
+
+bool
+rb_vm_trace_event_kept_backtrace(struct vm_trace_event *event, struct vm_trace_string *const texts[])
+{
+    enum { LAST = VM_TRACE_KEPT_FRAMES - 1 };
+    for (size_t i = 0; i <= LAST; i++) {
+        unsigned name = i < LAST ? STRING_FRAME_0 + (unsigned)i : STRING_FRAME_REST;
+        if (texts[i] && !event_interned(event, (enum known_string)name, texts[i])) return false;
+    }
+    return true;
+}
+
 /* How many of the frames can be arguments, "10+" included, beside `more` others. */
 static size_t
 room_for_frames(const struct vm_trace_event *event, const struct rb_vm_trace_stacks *stacks, size_t more)

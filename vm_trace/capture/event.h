@@ -190,6 +190,14 @@ event_room(const struct vm_trace_event *event, size_t words)
 bool rb_vm_trace_event_backtrace(struct vm_trace_event *event, struct rb_vm_trace_stacks *stacks, size_t from);
 
 /*
+ * The backtrace that stacks_capture found, for an event that is written later: interned texts, owned by
+ * the caller, or NULL. The last one is "10+".
+ */
+enum { VM_TRACE_KEPT_FRAMES = 8 };
+void rb_vm_trace_backtrace_keep(struct rb_vm_trace_stacks *stacks, struct vm_trace_string *texts_out[]);
+bool rb_vm_trace_event_kept_backtrace(struct vm_trace_event *event, struct vm_trace_string *const texts[]);
+
+/*
  * The same for an event that will have so many arguments more, at most 13. Where there is no room
  * for all, "10+" begins with the last of the ten frames, or sooner.
  */

@@ -11,7 +11,9 @@
 
 #include "internal.h"
 #include "internal/class.h"
+#include "internal/gc.h"
 #include "internal/imemo.h"
+#include "internal/string.h"
 #include "internal/variable.h"
 #include "internal/vm.h"
 #include "eval_intern.h"
@@ -1223,6 +1225,42 @@ rb_vm_trace_host_clear_object(uintptr_t object)
     const size_t filled = RUBY_API_VERSION_CODE >= 40000 ? sizeof(struct RBasic) : 5 * sizeof(VALUE);
     const size_t bytes = rb_gc_obj_slot_size((VALUE)object);
     if (bytes > filled) memset((char *)object + filled, 0, bytes - filled);
+}
+
+/* As rb_str_memsize, which would look for the encoding to add the few bytes of the terminator. */
+static uint64_t
+string_malloc_bytes(VALUE string)
+{
+    const VALUE heap = STR_NOEMBED, others = STR_SHARED | FL_USER18; /* STR_NOFREE is string.c's own */
+    return (RBASIC(string)->flags & (heap | others)) == heap ? (uint64_t)RSTRING(string)->as.heap.aux.capa + 1 : 0;
+}
+
+uint64_t
+rb_vm_trace_host_malloc_bytes(uintptr_t object, bool collecting)
+{
+    switch (BUILTIN_TYPE((VALUE)object)) {
+      case T_NONE:
+      case T_ZOMBIE:
+      case T_MOVED:
+      case T_NODE:
+        return HOST_BYTES_UNKNOWN;
+      case T_STRING:
+        if (collecting) return string_malloc_bytes((VALUE)object);
+        break;
+      case T_OBJECT:
+      case T_ARRAY:
+      case T_HASH:
+      case T_STRUCT:
+      case T_BIGNUM:
+      case T_FLOAT:
+      case T_RATIONAL:
+      case T_COMPLEX:
+      case T_SYMBOL:
+        break;
+      default: /* tables that a thread may be changing, and functions of extensions */
+        if (collecting) return HOST_BYTES_UNKNOWN;
+    }
+    return rb_obj_memsize_of((VALUE)object) - rb_gc_obj_slot_size((VALUE)object);
 }
 
 uintptr_t

@@ -331,6 +331,15 @@ size_t rb_vm_trace_host_operand_name(uintptr_t pc, char *buffer, size_t capacity
  */
 void rb_vm_trace_host_clear_object(uintptr_t object);
 
+/*
+ * Bytes that an object holds outside of its slot, by malloc: what ObjectSpace.memsize_of says, without
+ * the slot. HOST_BYTES_UNKNOWN: they can't be read now. With the GVL, and no other ractor running, or
+ * `collecting`: by a collection that has marked the objects and has not swept any. Then it reads only
+ * the words of objects whose size is there, which those of an extension's data are not.
+ */
+#define HOST_BYTES_UNKNOWN UINT64_MAX
+uint64_t rb_vm_trace_host_malloc_bytes(uintptr_t object, bool collecting);
+
 /* Where an object is now, while a compaction updates references. */
 uintptr_t rb_vm_trace_host_moved_to(uintptr_t object);
 

@@ -11,12 +11,23 @@
 enum { DEPTH_MAX = 256 * 1024 };
 #define REASON_BIT 0x80000000u /* tells a reason from a label with the same text; a pool never has so many strings */
 
+/* A sampled object. Its end may be in the file before its allocation. */
+struct object {
+    uint32_t process; /* the key */
+    uint32_t number_low, number_high;
+    uint32_t node; /* 0: the event of its allocation is not there (yet) */
+    uint64_t size, weight, malloc_bytes;
+    bool alive;
+};
+enum { OBJECT_KEYS = 3, OBJECTS_MAX = 4 * 1024 * 1024 };
+
 const struct profile_names profile_names[PROFILE_KINDS] = {
     [PROFILE_EXITS] = {"exits", "exits", "exits", "count"},
     [PROFILE_FALLBACKS] = {"fallbacks", "fallbacks", "fallbacks", "count"},
     [PROFILE_BLOCKED] = {"blocked", "blocked durations", "blocked", "nanoseconds"},
     [PROFILE_PREEMPTED] = {"preempted", "ends of time slices", "preempted", "count"},
     [PROFILE_ALLOCATIONS] = {"allocations", "allocations", "allocated", "bytes"},
+    [PROFILE_ALIVE] = {"alive", "objects that are alive (--vm-trace=allocations records them)", "alive", "bytes"},
     [PROFILE_CALLS] = {"calls", "calls (--vm-trace=calls records them)", "own time", "nanoseconds"},
     [PROFILE_SAMPLES] = {"samples", "samples of time (--vm-trace=samples records them)", "time", "nanoseconds"},
     [PROFILE_LOST] = {"exits", "exits with the time that they lost (--vm-trace=states records it)", "lost",
@@ -30,6 +41,7 @@ profile_init(struct profile *profile, struct reader *reader, enum profile_kind k
     make_room(profile->nodes, profile->node_count, profile->node_capacity);
     profile->nodes[profile->node_count++] = (struct profile_node){0};
     lost_stacks_init(&profile->lost);
+    row_table_init(&profile->objects, sizeof(struct object), OBJECT_KEYS, OBJECTS_MAX);
 }
 
 void
@@ -37,6 +49,7 @@ profile_free(struct profile *profile)
 {
     threads_free(&profile->threads);
     lost_stacks_free(&profile->lost);
+    row_table_free(&profile->objects);
     free(profile->nodes);
     free(profile->rest.list);
     map_free(&profile->node_of);
@@ -160,6 +173,7 @@ wanted(enum profile_kind kind, const struct fxt_event *event)
       case PROFILE_PREEMPTED: return category == STRING_PREEMPTED;
       case PROFILE_ALLOCATIONS:
         return category == STRING_ALLOCATION && event->name.id != STRING_FREED && event->name.id != STRING_ALIVE;
+      case PROFILE_ALIVE: return category == STRING_ALLOCATION && event->name.id != STRING_FREED;
       case PROFILE_BLOCKED:
       case PROFILE_SAMPLES:
       case PROFILE_CALLS: break;
@@ -189,6 +203,50 @@ profile_object(void *context, const struct fxt_object *object)
     }
 }
 
+/* The stack of an object with its class, or 0: the event has none. */
+static uint32_t
+object_node(struct profile *profile, const struct fxt_event *event, bool alive)
+{
+    struct pool *pool = reader_pool(profile->reader);
+    uint32_t class_name = alive ? pool_without_addresses(pool, event_text(pool, event, STRING_CLASS))
+                                : event_reason(pool, event);
+    /* Who says that it is alive need not be the thread that allocated it. */
+    uint32_t root = alive ? 0 : thread_of(profile, event);
+    uint32_t node = profile_end_of(profile, profile_stack(profile, root, event, 0));
+    if (node == root) {
+        node = profile_child(profile, root, pool_intern(pool, PROFILE_NO_STACK, sizeof PROFILE_NO_STACK - 1), false);
+    }
+    return profile->with_reasons ? profile_child(profile, node, class_name, true) : node;
+}
+
+static void
+add_object(struct profile *profile, const struct fxt_event *event)
+{
+    uint64_t number = event_uint(event, STRING_SAMPLE, UINT64_MAX), weight = event_uint(event, STRING_WEIGHT, 0);
+    const uint32_t key[OBJECT_KEYS] = {event->process, (uint32_t)number, (uint32_t)(number >> 32)};
+    struct object *object = row_table_get(&profile->objects, key);
+    bool alive = event->name.id == STRING_ALIVE;
+    if (object == NULL) return;
+    if (alive) object->malloc_bytes = event_uint(event, STRING_MALLOC_BYTES, 0);
+    object->alive |= alive;
+    if (weight == 0 || (object->node != 0 && alive)) return;
+    object->node = object_node(profile, event, alive);
+    object->size = event_uint(event, STRING_SIZE, 0);
+    object->weight = weight;
+}
+
+static void
+add_objects(struct profile *profile)
+{
+    for (uint32_t i = 0; i < profile->objects.count; i++) {
+        const struct object *object = row_table_at(&profile->objects, i);
+        if (!object->alive || object->node == 0) continue;
+        double objects = object->size > 0 ? (double)object->weight / (double)object->size : 0;
+        uint64_t held = (uint64_t)((double)object->malloc_bytes * objects + 0.5);
+        profile_add(profile, object->node, object->weight + held);
+    }
+}
+
 void
 profile_event(void *context, const struct fxt_event *event)
 {
@@ -199,6 +257,10 @@ profile_event(void *context, const struct fxt_event *event)
     if (lost && event->category.id == STRING_TRACE && event->type == FXT_EVENT_INSTANT)
         lost_stacks_trace(&profile->lost, reader_pool(profile->reader), event);
     if (!wanted(profile->kind, event)) return;
+    if (profile->kind == PROFILE_ALIVE) {
+        add_object(profile, event);
+        return;
+    }
     uint32_t node = profile_end_of(profile, profile_stack(profile, thread_of(profile, event), event, 0));
     if (profile->with_reasons && profile->kind != PROFILE_PREEMPTED)
         node = profile_child(profile, node, event_reason(reader_pool(profile->reader), event), true);
@@ -232,6 +294,7 @@ profile_finish(struct profile *profile)
 {
     const struct lost_visitor visitor = {.context = profile, .stack = add_lost, .place = add_lost_place};
     if (profile->kind == PROFILE_LOST) lost_stacks_finish(&profile->lost, &visitor);
+    add_objects(profile);
 }
 
 void

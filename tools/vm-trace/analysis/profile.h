@@ -1,8 +1,8 @@
 #ifndef PROFILE_H
 #define PROFILE_H
 /* profile.h - events by their whole backtrace: a tree of frames, with what ended at each node: a number
- * of exits or of time slices, the time that exits lost, blocked time, allocated bytes, own time of calls,
- * sampled time.
+ * of exits or of time slices, the time that exits lost, blocked time, allocated bytes, bytes of objects
+ * that are alive, own time of calls, sampled time.
  *
  *      profile_init -> profile_event and profile_object for each event and name -> profile_finish
  *      -> the nodes -> profile_free
@@ -21,10 +21,13 @@
 #include "base/map.h"
 #include "fxt/reader.h"
 
-/* PROFILE_LOST: exits by the time that they lost, see lost_stacks.h. */
+/*
+ * PROFILE_ALIVE: objects that are alive at the end, with what they hold by malloc. PROFILE_LOST: exits by
+ * the time that they lost, see lost_stacks.h.
+ */
 enum profile_kind {
-    PROFILE_EXITS, PROFILE_FALLBACKS, PROFILE_BLOCKED, PROFILE_PREEMPTED, PROFILE_ALLOCATIONS, PROFILE_CALLS,
-    PROFILE_SAMPLES, PROFILE_LOST
+    PROFILE_EXITS, PROFILE_FALLBACKS, PROFILE_BLOCKED, PROFILE_PREEMPTED, PROFILE_ALLOCATIONS, PROFILE_ALIVE,
+    PROFILE_CALLS, PROFILE_SAMPLES, PROFILE_LOST
 };
 enum { PROFILE_KINDS = PROFILE_LOST + 1 };
 
@@ -65,6 +68,7 @@ struct profile {
     struct map node_of_rest; /* root and argument "10+" -> the innermost node of its frames */
     struct frames rest;
     struct lost_stacks lost;
+    struct row_table objects; /* of PROFILE_ALIVE: see profile.c */
     uint64_t events;
     uint64_t count;
     int64_t first_ns, last_ns; /* of all events of the traces; first_ns > last_ns: there are none */

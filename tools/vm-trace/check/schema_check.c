@@ -571,7 +571,8 @@ check_allocation(struct schema_check *check, struct process *process, const stru
     uint64_t sample = 0, size, weight = 0;
     bool numbered = event_read_uint(event, STRING_SAMPLE, &sample);
     if (event->name.id == STRING_FREED || event->name.id == STRING_ALIVE) {
-        if (numbered) allocation_check_fate(&check->allocations, check->reader, event, sample);
+        bool described = event_read_uint(event, STRING_WEIGHT, &weight);
+        if (numbered) allocation_check_fate(&check->allocations, check->reader, event, sample, described);
         return;
     }
     struct event_name name;

@@ -28,6 +28,8 @@ static const struct kind {
                       "samples"},
     [DIFF_GC] = {"gc", "Garbage collections", {"GCs A", "GCs B"}, {"kind", "reason", "major_by"}, "gc"},
     [DIFF_CLASSES] = {"allocations", "Allocated bytes by class", {NULL, NULL}, {"class", NULL, NULL}, "allocations"},
+    [DIFF_ALIVE] = {"alive", "Bytes alive at the end by method and class", {NULL, NULL}, {"method", "class", NULL},
+                    "allocations"},
 };
 
 /* Titles of names whose id is not one for people. */

@@ -25,7 +25,8 @@ diff_sum_unit(enum diff_sum sum)
 static const char *const stream_names[DIFF_STREAMS] = {
     [DIFF_EXECUTION] = "states", [DIFF_STATES] = "threads", [DIFF_BLOCKED] = "threads", [DIFF_CPUS] = "sched",
     [DIFF_SYSCALLS] = "syscalls", [DIFF_CALLS] = "calls", [DIFF_SAMPLES] = "samples",
-    [DIFF_GC] = "gc",           [DIFF_CLASSES] = "allocations"
+    [DIFF_GC] = "gc",           [DIFF_CLASSES] = "allocations",
+    [DIFF_ALIVE] = "allocations"
 };
 
 /* While runs are added up: tables with one row each, whose key is 0. */
@@ -225,6 +226,21 @@ add_classes(const struct diff *diff, struct diff_streams *streams, struct totals
     find_unseen(diff, streams->unseen);
 }
 
+static void
+add_alive(const struct diff *diff, struct diff_streams *streams, struct totals *totals)
+{
+    const unsigned by = ALLOCATIONS_BY_FILE | ALLOCATIONS_BY_CLASS | ALLOCATIONS_BY_FRAME;
+    struct allocation_row sum;
+    struct row_table rows = allocations_group(&diff->report->allocations, by, &sum);
+    for (uint32_t i = 0; i < rows.count; i++) {
+        const struct allocation_row *row = row_table_at(&rows, i);
+        const uint32_t names[4] = {row->frame, row->class_name};
+        if (row->live.samples == 0) continue;
+        add(diff, streams, totals, DIFF_ALIVE, names, row->file, (double)row->live_bytes, 0, row->live.variance);
+    }
+    allocation_rows_free(&rows);
+}
+
 /* --- which streams all runs have ---------------------------------------------------------------------- */
 
 /* Marks the runs that have the stream by their settings, for it may have recorded nothing. */
@@ -284,7 +300,7 @@ diff_streams_init(struct diff_streams *streams, struct diff *diff)
                                      .unseen_samples = xcalloc(diff->run_count, sizeof(double))};
     streams->tables[DIFF_BLOCKED].counted = streams->tables[DIFF_GC].counted = true;
     streams->tables[DIFF_CALLS].counted = streams->tables[DIFF_SYSCALLS].counted = true;
-    streams->tables[DIFF_CLASSES].bytes = true;
+    streams->tables[DIFF_CLASSES].bytes = streams->tables[DIFF_ALIVE].bytes = true;
     struct totals totals = {0};
     for (unsigned i = 0; i < DIFF_STREAMS; i++) {
         diff_table_init(&streams->tables[i].sums);
@@ -301,8 +317,10 @@ diff_streams_init(struct diff_streams *streams, struct diff *diff)
     add_samples(diff, streams, &totals);
     add_gc(diff, streams, &totals);
     add_classes(diff, streams, &totals);
+    add_alive(diff, streams, &totals);
     find_recorded(diff, streams);
     streams->tables[DIFF_CLASSES].sums.unseen = totals.all[DIFF_CLASSES].unseen = streams->unseen;
+    streams->tables[DIFF_ALIVE].sums.unseen = totals.all[DIFF_ALIVE].unseen = streams->unseen;
     totals.sums[DIFF_ALLOCATED].unseen = streams->unseen;
     streams->tables[DIFF_SAMPLES].sums.unseen = totals.all[DIFF_SAMPLES].unseen = streams->unseen_samples;
     for (unsigned i = 0; i < DIFF_STREAMS; i++) {

@@ -598,11 +598,11 @@ is_fate(const struct fxt_event *event)
            (event->name.id == STRING_FREED || event->name.id == STRING_ALIVE);
 }
 
-/* By method or by class; there is no reason. */
-static void
-add_allocation(struct report *report, const struct fxt_event *event, uint32_t process)
+/* What the event of a sample says, or of its fate in a save. False: the filter leaves it out. */
+static bool
+read_allocation(struct report *report, const struct fxt_event *event, uint32_t process, struct allocation *allocation)
 {
-    struct allocation allocation = {
+    *allocation = (struct allocation){
         .process = process,
         .file = report->file_count - 1,
         .sample = event_uint(event, STRING_SAMPLE, UINT64_MAX),
@@ -610,10 +610,42 @@ add_allocation(struct report *report, const struct fxt_event *event, uint32_t pr
         .frame = counted_own_frame(report, event),
         .size_bytes = event_uint(event, STRING_SIZE, 0),
         .weight_bytes = event_uint(event, STRING_WEIGHT, 0),
+        .ts_ns = event->ts_ns,
         .untracked = event_uint(event, STRING_UNTRACKED, 0) != 0,
     };
-    if (report->filter.reason != NULL || !glob_matches(&report->method_glob, report->pool, allocation.frame)) return;
-    allocations_add(&report->allocations, &allocation);
+    return report->filter.reason == NULL && glob_matches(&report->method_glob, report->pool, allocation->frame);
+}
+
+/* By method or by class; there is no reason. */
+static void
+add_allocation(struct report *report, const struct fxt_event *event, uint32_t process)
+{
+    struct allocation allocation;
+    if (read_allocation(report, event, process, &allocation)) allocations_add(&report->allocations, &allocation);
+}
+
+/* Another thread may collect the object, at another time. */
+static void
+add_fate(struct report *report, const struct fxt_event *event, uint32_t process)
+{
+    struct allocation allocation;
+    struct allocation_fate fate = {
+        .process = process,
+        .sample = event_uint(event, STRING_SAMPLE, UINT64_MAX),
+        .alive = event->name.id == STRING_ALIVE,
+        .ts_ns = event->ts_ns,
+        .survived = event_uint(event, STRING_SURVIVED, 0),
+        .malloc_bytes = event_uint(event, STRING_MALLOC_BYTES, UINT64_MAX),
+    };
+    /* Which thread allocated it is not there. */
+    bool described = event_uint(event, STRING_WEIGHT, 0) > 0 && report->filter.thread == NULL;
+    if (described && read_allocation(report, event, process, &allocation)) {
+        uint64_t age_ns = event_uint(event, STRING_AGE_NS, 0);
+        allocation.class_name = pool_without_addresses(report->pool, event_text(report->pool, event, STRING_CLASS));
+        allocation.ts_ns -= age_ns < INT64_MAX ? (int64_t)age_ns : INT64_MAX;
+        if (time_wanted(report, allocation.ts_ns)) fate.allocation = &allocation;
+    }
+    allocations_fate(&report->allocations, &fate);
 }
 
 static bool
@@ -805,11 +837,7 @@ on_event(void *context, const struct fxt_event *event)
     if (instant && event->category.id == STRING_TRACE) add_trace_event(report, event, process);
     bool execution = event->name.id == STRING_STATES || event->name.id == STRING_INTERPRETED;
     if (instant && event->category.id == STRING_TRACE && execution) add_execution(report, event, native);
-    /* Another thread may collect the object, at another time. */
-    if (instant && is_fate(event)) {
-        allocations_fate(&report->allocations, process, event_uint(event, STRING_SAMPLE, UINT64_MAX),
-                         event_uint(event, STRING_SURVIVED, 0), event->name.id == STRING_ALIVE);
-    }
+    if (instant && is_fate(event)) add_fate(report, event, process);
     if (event->category.id == STRING_SCHED && event->type == FXT_EVENT_DURATION_COMPLETE) {
         report->recorded[REPORT_CPUS] = true;
         add_cpu(report, event, native, whole); /* its track is that of no thread */

@@ -174,6 +174,23 @@ make_class_name(const void *object, char *buffer, size_t capacity)
     return rb_vm_trace_host_class_name(*(const uintptr_t *)object, buffer, capacity);
 }
 
+/* NULL: no memory. */
+static struct vm_trace_live_origin *
+keep_origin(struct rb_vm_trace_ractor *ractor, const struct sample *sample)
+{
+    struct vm_trace_live_origin *origin = calloc(1, sizeof(*origin));
+    if (!origin) return NULL;
+    origin->refs = 1;
+    origin->size = sample->size;
+    origin->weight = sample->weight;
+    origin->ns = sample->ns;
+    origin->class_name = rb_vm_trace_string_intern(sample->class_name->text, sample->class_name->bytes);
+    if (sample->stack) rb_vm_trace_backtrace_keep(&ractor->stacks, origin->frames);
+    if (origin->class_name) return origin;
+    rb_vm_trace_live_origin_release(origin);
+    return NULL;
+}
+
 void
 rb_vm_trace_allocated_slow(uintptr_t object)
 {
@@ -200,8 +217,12 @@ rb_vm_trace_allocated_slow(uintptr_t object)
     size_t place = rb_vm_trace_live_samples_take();
     sample.untracked = place == LIVE_SAMPLES_MOST;
     bool written = rb_vm_trace_event_write_in_epoch(ractor, ec, write_sample, &sample);
-    struct vm_trace_live_sample live = { state->objspace, sample.number, 0, ractor->epoch };
-    if (!sample.untracked && written) rb_vm_trace_live_samples_put(place, object, live);
+    struct vm_trace_live_sample live = { .objspace = state->objspace, .sample = sample.number,
+                                         .malloc_bytes = HOST_BYTES_UNKNOWN, .epoch = ractor->epoch };
+    if (!sample.untracked && written) {
+        if (rb_vm_trace_capture.in_memory) live.origin = keep_origin(ractor, &sample);
+        rb_vm_trace_live_samples_put(place, object, live);
+    }
     else if (!sample.untracked) rb_vm_trace_live_samples_give_back(place);
     if (!written) return;
     state->samples++;
@@ -216,6 +237,19 @@ struct fate {
     uint64_t ns;
 };
 
+/* What the event of the sample says, which may be gone. False: the chunk is full. */
+static bool
+add_origin(struct vm_trace_event *event, const struct vm_trace_live_origin *origin, uint64_t ns)
+{
+    enum known_string key;
+    if (!event_interned_rarely(event, KNOWN(CLASS), origin->class_name) || !key_index(event, KNOWN(SIZE), &key))
+        return false;
+    event_uint32(event, key, origin->size);
+    event_uint32(event, STRING_WEIGHT, origin->weight);
+    if (!event_uint64_rarely(event, KNOWN(AGE_NS), ns > origin->ns ? ns - origin->ns : 0)) return false;
+    return rb_vm_trace_event_kept_backtrace(event, origin->frames);
+}
+
 static bool
 write_fate(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, const void *what)
 {
@@ -227,6 +261,10 @@ write_fate(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct
     if (!add_head(&event, fate->name, fate->sample->sample, &in, &name)) return false;
     if (!key_index(&event, KNOWN(SURVIVED), &key)) return false;
     event_uint32(&event, key, fate->sample->survived);
+    bool known = fate->sample->malloc_bytes != HOST_BYTES_UNKNOWN;
+    if (known && !event_uint64_rarely(&event, KNOWN(MALLOC_BYTES), fate->sample->malloc_bytes)) return false;
+    bool origin = fate->name == KNOWN(ALIVE) && fate->sample->origin;
+    if (origin && !add_origin(&event, fate->sample->origin, fate->ns)) return false;
     return event_end(&event, FXT_EVENT_INSTANT, in, name);
 }
 
@@ -278,8 +316,43 @@ objects_moved(void)
 
 static struct {
     struct vm_trace_live_sample *samples; /* LIVE_SAMPLES_MOST; NULL: no room was made yet */
-    size_t count, next;
+    size_t count, next;                   /* those from `next` on are still to be written */
 } living;
+
+static bool program_ended; /* objects are being finalized: what they hold may be freed */
+
+static void
+measure(void *ignored)
+{
+    (void)ignored;
+    rb_vm_trace_live_samples_measure();
+}
+
+/*
+ * Before a snapshot, or before the objects of a program that has ended are finalized. A thread of the
+ * tracer has no GVL: then what the last collection read has to do.
+ */
+static void
+measure_living(void)
+{
+    if (!rb_vm_trace_allocations_on || program_ended) return;
+    struct rb_execution_context_struct *ec = rb_vm_trace_host_current();
+    if (ec && rb_vm_trace_host_has_gvl_p(ec)) rb_vm_trace_host_with_world_stopped(measure, NULL);
+}
+
+/* Not before an exec, which writes what a file lacks. */
+static void
+measure_for_snapshot(void)
+{
+    if (rb_vm_trace_capture.in_memory) measure_living();
+}
+
+static void
+program_has_ended(void)
+{
+    measure_living();
+    program_ended = true;
+}
 
 static bool
 make_room(void)
@@ -289,9 +362,25 @@ make_room(void)
     return living.samples != NULL;
 }
 
+/* Write the next one. */
+static void
+put_living(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec)
+{
+    const struct vm_trace_live_sample *sample = &living.samples[living.next++];
+    if (ractor) put_fate(ractor, ec, sample, KNOWN(ALIVE));
+    rb_vm_trace_live_origin_release(sample->origin);
+}
+
+static void
+drop_living(void)
+{
+    while (living.next < living.count) put_living(NULL, NULL);
+}
+
 static void
 note_living(void)
 {
+    drop_living(); /* of a snapshot that could not be written */
     living.next = 0;
     living.count = rb_vm_trace_allocations.rate ? rb_vm_trace_live_samples_copy(living.samples, trace_epoch()) : 0;
 }
@@ -301,9 +390,7 @@ write_living(struct rb_vm_trace_ractor *ractor, struct vm_trace_totals *totals)
 {
     (void)totals; /* what is written is counted with the ractor's events */
     enum { AT_ONCE = 64 };
-    for (int i = 0; i < AT_ONCE && living.next < living.count; i++, living.next++) {
-        put_fate(ractor, NULL, &living.samples[living.next], KNOWN(ALIVE));
-    }
+    for (int i = 0; i < AT_ONCE && living.next < living.count; i++) put_living(ractor, NULL);
     return living.next < living.count;
 }
 
@@ -314,7 +401,7 @@ report_living(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_str
     (void)totals; /* events are counted with those of the ractor */
     if (!ractor || !rb_vm_trace_allocations.rate || !make_room()) return;
     note_living();
-    for (; living.next < living.count; living.next++) put_fate(ractor, ec, &living.samples[living.next], KNOWN(ALIVE));
+    while (living.next < living.count) put_living(ractor, ec);
 }
 
 /* --- the stream ------------------------------------------------------------------------------------ */
@@ -359,7 +446,7 @@ start_allocations(bool by_flags)
     if (!rb_vm_trace_allocations.rate) return NULL;
     if (!rb_vm_trace_known_init()) return "out of memory";
     if (!rb_vm_trace_live_samples_init()) return "out of memory";
-    rb_vm_trace_live_samples_clear();
+    rb_vm_trace_live_samples_clear(false);
     last_sample = 0;
     rb_vm_trace_allocations_due = 0;
     begin_random();
@@ -372,6 +459,7 @@ static void
 stop_allocations(void)
 {
     if (!rb_vm_trace_allocations_on) return;
+    if (!program_ended) rb_vm_trace_live_samples_measure();
     rb_vm_trace_allocations_on = 0;
     if (begin_gaps) begin_gaps();
 }
@@ -380,7 +468,8 @@ stop_allocations(void)
 static void
 begin_child(void)
 {
-    rb_vm_trace_live_samples_clear();
+    rb_vm_trace_live_samples_clear(true);
+    living.next = living.count = 0;
     last_sample = 0;
     rb_vm_trace_allocations_due = 0;
     begin_random();
@@ -411,8 +500,11 @@ free_names(struct rb_vm_trace_ractor *ractor)
 static void
 free_room(void)
 {
+    drop_living();
     free(living.samples);
     living.samples = NULL;
+    living.next = living.count = 0;
+    rb_vm_trace_live_samples_clear(false);
 }
 
 enum { SAMPLES, BYTES };
@@ -444,11 +536,13 @@ struct rb_vm_trace_stream rb_vm_trace_allocations = {
     .refuse = refuse_allocations,
     .start = start_allocations,
     .stop = stop_allocations,
+    .finalizing = program_has_ended,
     .forget = free_room,
     .ractor_begin = forget_sample,
     .ractor_epoch = count_from_0,
     .ractor_free = free_names,
     .ractor_count = add_counts,
+    .flush = measure_for_snapshot,
     .snapshot_room = make_room,
     .snapshot_begin = note_living,
     .snapshot_write = write_living,

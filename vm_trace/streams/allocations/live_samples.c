@@ -6,6 +6,8 @@
  */
 #include "vm_trace/streams/allocations/live_samples.h"
 
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -23,6 +25,12 @@ static struct {
 static size_t first_free; /* no earlier place is free, except those that are being freed */
 static size_t end;        /* no place from here on was ever taken */
 
+/*
+ * Guards origins in the table: who copies takes a reference before a new sample in the same place gives
+ * it back. A place that a collection frees keeps its origin until then, so collections take no lock.
+ */
+static pthread_mutex_t origins_lock = PTHREAD_MUTEX_INITIALIZER;
+
 bool
 rb_vm_trace_live_samples_init(void)
 {
@@ -34,9 +42,23 @@ rb_vm_trace_live_samples_init(void)
 }
 
 void
-rb_vm_trace_live_samples_clear(void)
+rb_vm_trace_live_origin_release(struct vm_trace_live_origin *origin)
 {
-    if (table) memset(table->objects, 0, end * sizeof(table->objects[0]));
+    if (!origin || __atomic_sub_fetch(&origin->refs, 1, __ATOMIC_ACQ_REL) > 0) return;
+    rb_vm_trace_string_release(origin->class_name);
+    for (size_t i = 0; i < VM_TRACE_KEPT_FRAMES; i++) rb_vm_trace_string_release(origin->frames[i]);
+    free(origin);
+}
+
+void
+rb_vm_trace_live_samples_clear(bool forked)
+{
+    if (forked) origins_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    for (size_t place = 0; table && place < end; place++) {
+        table->objects[place] = FREE;
+        if (!forked) rb_vm_trace_live_origin_release(table->samples[place].origin);
+        table->samples[place].origin = NULL;
+    }
     first_free = end = 0;
 }
 
@@ -82,10 +104,15 @@ rb_vm_trace_live_samples_take(void)
 void
 rb_vm_trace_live_samples_put(size_t place, uintptr_t object, struct vm_trace_live_sample sample)
 {
+    struct vm_trace_live_origin *before = table->samples[place].origin;
+    bool locked = before || sample.origin;
+    if (locked) pthread_mutex_lock(&origins_lock);
     /* Who copies a sample looks twice whose place it is: it was taken before any word here changes. */
     __atomic_thread_fence(__ATOMIC_RELEASE);
     table->samples[place] = sample;
     __atomic_store_n(&table->objects[place], object, __ATOMIC_RELEASE);
+    if (locked) pthread_mutex_unlock(&origins_lock);
+    rb_vm_trace_live_origin_release(before);
 }
 
 void
@@ -93,6 +120,23 @@ rb_vm_trace_live_samples_give_back(size_t place)
 {
     __atomic_store_n(&table->objects[place], FREE, __ATOMIC_RELEASE);
     lower_to(&first_free, place);
+}
+
+/* What can't be read now stays what it was. */
+static void
+read_malloc_bytes(struct vm_trace_live_sample *sample, uintptr_t object, bool collecting)
+{
+    uint64_t bytes = rb_vm_trace_host_malloc_bytes(object, collecting);
+    if (bytes != HOST_BYTES_UNKNOWN) __atomic_store_n(&sample->malloc_bytes, bytes, __ATOMIC_RELAXED);
+}
+
+void
+rb_vm_trace_live_samples_measure(void)
+{
+    for (size_t place = 0; table && place < end; place++) {
+        uintptr_t object = object_at(place);
+        if (object != FREE && object != TAKEN) read_malloc_bytes(&table->samples[place], object, false);
+    }
 }
 
 void
@@ -106,6 +150,7 @@ rb_vm_trace_live_samples_marked(void *objspace, bool (*alive)(void *objspace, ui
         if (object == FREE || object == TAKEN) continue;
         struct vm_trace_live_sample *sample = &table->samples[place];
         if (__atomic_load_n(&sample->objspace, __ATOMIC_RELAXED) != objspace) continue;
+        read_malloc_bytes(sample, object, true);
         if (alive(objspace, object)) {
             __atomic_store_n(&sample->survived, sample->survived + 1, __ATOMIC_RELAXED);
             continue;
@@ -143,6 +188,7 @@ size_t
 rb_vm_trace_live_samples_copy(struct vm_trace_live_sample *to, uint32_t epoch)
 {
     size_t count = table ? __atomic_load_n(&end, __ATOMIC_ACQUIRE) : 0, copied = 0;
+    pthread_mutex_lock(&origins_lock);
     for (size_t place = 0; place < count; place++) {
         uintptr_t object = object_at(place);
         if (object == FREE || object == TAKEN) continue;
@@ -150,14 +196,19 @@ rb_vm_trace_live_samples_copy(struct vm_trace_live_sample *to, uint32_t epoch)
         copy->objspace = __atomic_load_n(&from->objspace, __ATOMIC_RELAXED);
         copy->sample = from->sample;
         copy->survived = __atomic_load_n(&from->survived, __ATOMIC_RELAXED);
+        copy->malloc_bytes = __atomic_load_n(&from->malloc_bytes, __ATOMIC_RELAXED);
         copy->epoch = from->epoch;
+        copy->origin = from->origin;
         /*
          * Numbers are unique: the same number before and after the copy means that it is of one
          * sample.
          */
         __atomic_thread_fence(__ATOMIC_ACQUIRE);
-        if (object_at(place) != object || from->sample != copy->sample || copy->epoch != epoch) continue;
+        if (object_at(place) != object || from->sample != copy->sample) continue;
+        if (copy->epoch != epoch && !copy->origin) continue;
+        if (copy->origin) __atomic_add_fetch(&copy->origin->refs, 1, __ATOMIC_RELAXED);
         copied++;
     }
+    pthread_mutex_unlock(&origins_lock);
     return copied;
 }

@@ -56,7 +56,7 @@ take_kind(const struct cli_option *option, const char *text)
     for (kind = PROFILE_EXITS; kind <= PROFILE_SAMPLES; kind++) {
         if (strcmp(text, profile_names[kind].kind) == 0) return true;
     }
-    return option_wrong(option, "exits, fallbacks, blocked, preempted, allocations, calls or samples", text);
+    return option_wrong(option, "exits, fallbacks, blocked, preempted, allocations, alive, calls or samples", text);
 }
 
 static bool
@@ -291,6 +291,7 @@ useless_options(void)
     if (sqlite && options_refused("format output by", "has no effect with --sqlite")) return true;
     if (by_minute) return options_refused(of_stacks, "has no effect with --by=minute");
     if (format == FORMAT_CHROME || format == FORMAT_SQLITE) return options_refused(of_stacks, with_format);
+    if (kind == PROFILE_ALIVE && options_refused("since until thread", with_kind)) return true;
     bool no_reasons = kind == PROFILE_BLOCKED || kind == PROFILE_PREEMPTED || kind == PROFILE_CALLS;
     if (no_reasons && options_refused("no-reason", with_kind)) return true;
     if (format == FORMAT_FIREFOX && options_refused("threads", with_format)) return true;
@@ -323,7 +324,8 @@ run(const struct options *options, int file_count, char **files)
         fputs("vm-trace: export needs --format or --tables; see vm-trace export --help\n", stderr);
         return STATUS_USAGE;
     }
-    if (format == FORMAT_FIREFOX && (kind == PROFILE_PREEMPTED || kind == PROFILE_ALLOCATIONS)) {
+    bool firefox_lacks = kind == PROFILE_PREEMPTED || kind == PROFILE_ALLOCATIONS || kind == PROFILE_ALIVE;
+    if (format == FORMAT_FIREFOX && firefox_lacks) {
         fprintf(stderr, "vm-trace: --format=firefox takes --kind=exits, fallbacks, blocked, calls or samples, not %s\n",
                 profile_names[kind].kind);
         return STATUS_USAGE;
@@ -367,8 +369,8 @@ static const struct cli_option export_options[] = {
                &tables.with_arguments),
     CLI_OPTION("with-command", NULL, "--tables has command lines, which may be private", NULL,
                &tables.with_command),
-    CLI_OPTION("kind", "KIND", "exits, fallbacks, blocked, preempted, allocations, calls or samples\n"
-               "(default: exits)", take_kind, NULL),
+    CLI_OPTION("kind", "KIND", "exits, fallbacks, blocked, preempted, allocations, alive, calls or\n"
+               "samples (default: exits)", take_kind, NULL),
     CLI_OPTION("weight", "WEIGHT", "sum (default), events or lost\n"
                "sum: exits, time blocked, bytes; events: how many were recorded;\n"
                "lost: the time that exits lost. pprof has events, too", take_weight, NULL),
@@ -402,7 +404,8 @@ const struct command command_export = {
         "`(more frames)`. With --kind=blocked the stacks are those that gave up the GVL, weighted\n"
         "by how long they were blocked: microseconds in folded stacks, nanoseconds elsewhere.\n"
         "What took less than a millisecond has no callers: `(no stack)`. --kind=preempted has\n"
-        "where time slices ended, --kind=allocations the estimated bytes that were allocated, and\n"
+        "where time slices ended, --kind=allocations the estimated bytes that were allocated,\n"
+        "--kind=alive those of objects that are alive at the end, with what they hold by malloc,\n"
         "--kind=calls the own time of recorded calls, without the calls that are recorded inside,\n"
         "and --kind=samples the sampled time of threads; each stack ends with what the thread did:\n"
         "compiled, interpreted, compiling, gc, blocked, waiting (for the GVL), no_cpu or\n"

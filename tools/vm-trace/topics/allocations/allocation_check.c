@@ -8,6 +8,7 @@ struct sample {
     uint32_t process; /* the key */
     uint32_t number_low, number_high;
     bool allocated, untracked, ended, alive;
+    bool described; /* its end says all that its allocation does */
     uint64_t allocated_offset, ended_offset;
 };
 enum { SAMPLE_KEYS = 3 };
@@ -75,10 +76,11 @@ allocation_check_sample(struct allocation_check *check, struct reader *reader, c
 
 void
 allocation_check_fate(struct allocation_check *check, struct reader *reader, const struct fxt_event *event,
-                      uint64_t number)
+                      uint64_t number, bool described)
 {
     struct sample *sample = sample_of(check, event, number);
     if (sample == NULL) return;
+    sample->described = described;
     bool alive = event->name.id == STRING_ALIVE;
     if (sample->ended) {
         reader_fault(reader, FXT_FAULT_SCHEMA, event->offset,
@@ -98,7 +100,7 @@ allocation_check_finish(const struct allocation_check *check, struct reader *rea
 {
     for (uint32_t i = 0; i < check->samples.count && check->unchecked == 0; i++) {
         const struct sample *sample = row_table_at(&check->samples, i);
-        if (sample->allocated || !whole(context, sample->process)) continue;
+        if (sample->allocated || sample->described || !whole(context, sample->process)) continue;
         reader_fault(reader, FXT_FAULT_SCHEMA, sample->ended_offset,
                      "allocation %s of sample %" PRIu64 ", which this trace does not allocate", end_of(sample),
                      number_of(sample));

@@ -23,9 +23,9 @@ void allocation_check_free(struct allocation_check *check);
 /* An object was sampled. Reports faults through the reader. */
 void allocation_check_sample(struct allocation_check *check, struct reader *reader, const struct fxt_event *event,
                              uint64_t sample, bool untracked);
-/* The object of a sample was freed, or is alive at the end. */
+/* The object of a sample was freed, or is alive at the end. `described`: the trace may lack its allocation. */
 void allocation_check_fate(struct allocation_check *check, struct reader *reader, const struct fxt_event *event,
-                           uint64_t sample);
+                           uint64_t sample, bool described);
 /* Reports events of samples that were never allocated. Leaves out processes whose first events may be
  * missing. */
 void allocation_check_finish(const struct allocation_check *check, struct reader *reader,

@@ -6,14 +6,15 @@
 /* How a table groups samples. */
 struct grouping {
     unsigned by;
-    const char *allocations_id, *survivors_id;
+    const char *allocations_id, *survivors_id, *live_id;
     const char *title;  /* after "Allocations" and "Survivors" */
     const char *column; /* its id and title */
 };
 
 static const struct grouping groupings[] = {
-    {ALLOCATIONS_BY_CLASS, "allocations_by_class", "survivors_by_class", "by class", "class"},
-    {ALLOCATIONS_BY_FRAME, "allocations_by_method", "survivors_by_method", "by method and line", "method"},
+    {ALLOCATIONS_BY_CLASS, "allocations_by_class", "survivors_by_class", "live_by_class", "by class", "class"},
+    {ALLOCATIONS_BY_FRAME, "allocations_by_method", "survivors_by_method", "live_by_method", "by method and line",
+     "method"},
 };
 enum { GROUPINGS = sizeof groupings / sizeof *groupings };
 
@@ -42,7 +43,7 @@ enum { ESTIMATED = 1, EXACT = 2 };
     {"class_name", NULL, COLUMN_TEXT, NAMED(allocation_row, class_name), .helper = true},                              \
     {"frame", NULL, COLUMN_TEXT, NAMED(allocation_row, frame), .helper = true}
 
-enum { OBJECTS, MARGIN, SURVIVORS_MARGIN, NAME };
+enum { OBJECTS, MARGIN, SURVIVORS_MARGIN, LIVE_MARGIN, NAME };
 
 /* What the tables of a grouping are made of. */
 struct allocation_view {
@@ -70,6 +71,7 @@ allocation_cell(const struct table_def *def, unsigned own, const void *from)
       case OBJECTS: return cell_number((uint64_t)(row->objects + 0.5));
       case MARGIN: return margin_cell(&row->all, &sum->all);
       case SURVIVORS_MARGIN: return margin_cell(&row->survivors, &sum->survivors);
+      case LIVE_MARGIN: return cell_number((uint64_t)(allocation_live_margin(&row->live) + 0.5));
       default: return cell_text(name_of(def->view, allocations->grouping, row));
     }
 }
@@ -90,6 +92,7 @@ add_allocated(const struct allocation_view *allocations, struct row_table *rows)
         {"margin", "±", COLUMN_SHARE, OWN_SUM(MARGIN), .people_if = ESTIMATED, .value_if = ESTIMATED},
         {"objects", "objects", COLUMN_COUNT, OWN_SUM(OBJECTS)},
         {"samples", "samples", COLUMN_COUNT, SUMMED(allocation_row, all.samples), .people_if = ESTIMATED},
+        {"malloc_bytes", "malloc", COLUMN_COUNT, SUMMED(allocation_row, malloc_bytes), .unless_empty = true},
         {name, name, COLUMN_TEXT, OWN_CELL(NAME)}, NAME_COLUMNS,
     };
     const struct allocation_row *sum = &allocations->sum;
@@ -100,8 +103,8 @@ add_allocated(const struct allocation_view *allocations, struct row_table *rows)
     view_table(&(struct table_def){
         .view = allocations->view, .id = allocations->grouping->allocations_id, .rows = rows, COLUMNS_OF(columns),
         .title = title_of(allocations->view, "Allocations", allocations->grouping, sum, &sum->all),
-        .sort = {"bytes", "class_name", "frame"}, .cell = allocation_cell, .merge = merge, .context = allocations,
-        .whole = sum->all.bytes, .given = allocations->given});
+        .sort = {"bytes", "class_name", "frame"}, .unless_zero = "samples", .cell = allocation_cell, .merge = merge,
+        .context = allocations, .whole = sum->all.bytes, .given = allocations->given});
 }
 
 static void
@@ -132,6 +135,45 @@ add_survivors(const struct allocation_view *allocations, struct row_table *rows)
         .context = allocations, .whole = sum->survivors.bytes, .given = allocations->given});
 }
 
+/* "Alive at the end, by class: about 104.2 MB ± 3.1 MB, of it 100.0 MB by malloc, in 210 samples" */
+static struct fxt_string
+live_title(const struct allocation_view *allocations)
+{
+    char bytes[NUMBER_TEXT], margin[NUMBER_TEXT], held[NUMBER_TEXT], samples[NUMBER_TEXT];
+    const struct allocation_row *sum = &allocations->sum;
+    const struct allocation_live *live = &sum->live;
+    bool exact = live->variance == 0, read = live->unread < live->samples;
+    bytes_text(bytes, sum->live_bytes);
+    bytes_text(margin, (uint64_t)(allocation_live_margin(live) + 0.5));
+    bytes_text(held, sum->live_malloc_bytes);
+    return document_text(allocations->view->document, "Alive at the end, %s: %s%s%s%s, %s%s, in %s %s%s",
+                         allocations->grouping->title, exact ? "" : "about ", bytes, exact ? "" : " ± ",
+                         exact ? "" : margin, read ? "of it by malloc " : "without what they hold by malloc",
+                         read ? held : "", with_commas(samples, live->samples), exact ? "object" : "sample",
+                         live->samples == 1 ? "" : "s");
+}
+
+static void
+add_live(const struct allocation_view *allocations, struct row_table *rows)
+{
+    const char *name = allocations->grouping->column;
+    const struct table_column columns[] = {
+        {"bytes", "bytes", COLUMN_COUNT, SUMMED(allocation_row, live_bytes)},
+        {"margin", "±", COLUMN_COUNT, OWN_CELL(LIVE_MARGIN), .unless_empty = true},
+        {"malloc_bytes", "malloc", COLUMN_COUNT, SUMMED(allocation_row, live_malloc_bytes), .unless_empty = true},
+        {"malloc_unread", NULL, COLUMN_COUNT, SUMMED(allocation_row, live.unread)},
+        {"objects", "objects", COLUMN_COUNT, SUMMED(allocation_row, live_objects)},
+        {"samples", NULL, COLUMN_COUNT, SUMMED(allocation_row, live.samples)},
+        {"age_ns", "age", COLUMN_DURATION, QUANTILE(50, allocation_row, ages)},
+        {"oldest_ns", NULL, COLUMN_DURATION, QUANTILE(100, allocation_row, ages)},
+        {name, name, COLUMN_TEXT, OWN_CELL(NAME)}, NAME_COLUMNS,
+    };
+    view_table(&(struct table_def){
+        .view = allocations->view, .id = allocations->grouping->live_id, .rows = rows, COLUMNS_OF(columns),
+        .title = live_title(allocations), .sort = {"bytes", "class_name", "frame"}, .unless_zero = "samples",
+        .cell = allocation_cell, .merge = merge, .context = allocations, .given = allocations->given});
+}
+
 static void
 add_table(const struct view *view, const struct grouping *grouping,
           void (*add)(const struct allocation_view *allocations, struct row_table *rows))
@@ -155,6 +197,11 @@ add_totals(const struct view *view)
         {"freed_samples", NULL, COLUMN_COUNT, MEMBER(allocation_row, freed.samples)},
         {"alive_bytes", NULL, COLUMN_COUNT, MEMBER(allocation_row, alive.bytes)},
         {"alive_samples", NULL, COLUMN_COUNT, MEMBER(allocation_row, alive.samples)},
+        {"malloc_bytes", NULL, COLUMN_COUNT, MEMBER(allocation_row, malloc_bytes)},
+        {"live_bytes", NULL, COLUMN_COUNT, MEMBER(allocation_row, live_bytes)},
+        {"live_margin", NULL, COLUMN_COUNT, OWN_CELL(LIVE_MARGIN)},
+        {"live_malloc_bytes", NULL, COLUMN_COUNT, MEMBER(allocation_row, live_malloc_bytes)},
+        {"live_samples", NULL, COLUMN_COUNT, MEMBER(allocation_row, live.samples)},
     };
     struct allocation_view allocations = {.view = view};
     struct row_table rows = allocations_group(&view->report->allocations, 0, &allocations.sum);
@@ -172,4 +219,5 @@ view_add_allocations(const struct view *view)
     add_totals(view);
     for (unsigned i = 0; i < GROUPINGS; i++) add_table(view, &groupings[i], add_allocated);
     for (unsigned i = 0; i < GROUPINGS; i++) add_table(view, &groupings[i], add_survivors);
+    for (unsigned i = 0; i < GROUPINGS; i++) add_table(view, &groupings[i], add_live);
 }

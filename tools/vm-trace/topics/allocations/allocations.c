@@ -9,8 +9,12 @@ struct allocation_sample {
     uint32_t process; /* the key */
     uint32_t number_low, number_high;
     uint32_t site; /* number of its row + 1; 0: it was not added */
+    uint32_t live_site; /* the same, or where its `alive` says that it was allocated */
+    uint32_t size_bytes;
     uint64_t weight_bytes;
     uint64_t survived;
+    uint64_t malloc_bytes; /* UINT64_MAX: not known */
+    int64_t allocated_ns, fate_ns;
     enum fate fate;
 };
 enum { SAMPLE_KEYS = 3 };
@@ -29,6 +33,7 @@ allocation_rows_free(struct row_table *rows)
     for (uint32_t i = 0; i < rows->count; i++) {
         struct allocation_row *row = row_table_at(rows, i);
         durations_free(&row->survived);
+        durations_free(&row->ages);
     }
     row_table_free(rows);
 }
@@ -49,15 +54,31 @@ sample_of(struct allocations *allocations, uint32_t process, uint64_t number)
     return sample;
 }
 
-void
-allocations_add(struct allocations *allocations, const struct allocation *allocation)
+/* NULL: there are too many. */
+static struct allocation_row *
+site_of(struct allocations *allocations, const struct allocation *allocation)
 {
     const uint32_t key[ALLOCATION_KEYS] = {allocation->file, allocation->class_name, allocation->frame};
     struct allocation_row *site = row_table_get(&allocations->sites, key);
-    if (site == NULL) {
-        allocations->uncounted++;
-        return;
-    }
+    allocations->uncounted += site == NULL;
+    return site;
+}
+
+static void
+describe(struct allocations *allocations, struct allocation_sample *sample, const struct allocation_row *site,
+         const struct allocation *allocation)
+{
+    sample->live_site = 1 + (uint32_t)(site - (struct allocation_row *)allocations->sites.rows);
+    sample->size_bytes = (uint32_t)allocation->size_bytes;
+    sample->weight_bytes = allocation->weight_bytes;
+    sample->allocated_ns = allocation->ts_ns;
+}
+
+void
+allocations_add(struct allocations *allocations, const struct allocation *allocation)
+{
+    struct allocation_row *site = site_of(allocations, allocation);
+    if (site == NULL) return;
     double size = (double)allocation->size_bytes, weight = (double)allocation->weight_bytes;
     site->all.samples++;
     site->all.bytes += allocation->weight_bytes;
@@ -67,18 +88,22 @@ allocations_add(struct allocations *allocations, const struct allocation *alloca
     if (allocation->untracked) return;
     struct allocation_sample *sample = sample_of(allocations, allocation->process, allocation->sample);
     if (sample == NULL) return;
-    sample->site = 1 + (uint32_t)(site - (struct allocation_row *)allocations->sites.rows);
-    sample->weight_bytes = allocation->weight_bytes;
+    describe(allocations, sample, site, allocation);
+    sample->site = sample->live_site;
 }
 
 void
-allocations_fate(struct allocations *allocations, uint32_t process, uint64_t sample_number, uint64_t survived,
-                 bool alive)
+allocations_fate(struct allocations *allocations, const struct allocation_fate *fate)
 {
-    struct allocation_sample *sample = sample_of(allocations, process, sample_number);
+    struct allocation_sample *sample = sample_of(allocations, fate->process, fate->sample);
     if (sample == NULL) return;
-    sample->fate = alive ? FATE_ALIVE : FATE_FREED;
-    sample->survived = survived;
+    sample->fate = fate->alive ? FATE_ALIVE : FATE_FREED;
+    sample->survived = fate->survived;
+    sample->malloc_bytes = fate->malloc_bytes;
+    sample->fate_ns = fate->ts_ns;
+    if (fate->allocation == NULL || sample->live_site != 0) return;
+    const struct allocation_row *site = site_of(allocations, fate->allocation);
+    if (site != NULL) describe(allocations, sample, site, fate->allocation);
 }
 
 static void
@@ -88,13 +113,36 @@ count(struct allocation_count *count, const struct allocation_sample *sample)
     count->bytes += sample->weight_bytes;
 }
 
+static void
+count_live(struct allocation_row *site, const struct allocation_sample *sample)
+{
+    struct allocation_live *live = &site->live;
+    bool known = sample->malloc_bytes != UINT64_MAX;
+    double size = sample->size_bytes, malloc_bytes = known ? (double)sample->malloc_bytes : 0;
+    if (size <= 0) return;
+    double objects = (double)sample->weight_bytes / size; /* that the sample represents */
+    live->samples++;
+    live->unread += !known;
+    live->slot_bytes += (double)sample->weight_bytes;
+    live->malloc_bytes += malloc_bytes * objects;
+    live->objects += objects;
+    /* An object is a sample with the probability 1 / objects. */
+    if (objects > 1) live->variance += objects * (objects - 1) * (size + malloc_bytes) * (size + malloc_bytes);
+    int64_t age_ns = sample->fate_ns - sample->allocated_ns;
+    durations_add(&site->ages, age_ns > 0 ? (uint64_t)age_ns : 0);
+}
+
 void
 allocations_resolve(struct allocations *allocations)
 {
     for (uint32_t i = 0; i < allocations->samples.count; i++) {
         const struct allocation_sample *sample = row_table_at(&allocations->samples, i);
+        if (sample->live_site != 0 && sample->fate == FATE_ALIVE)
+            count_live(row_table_at(&allocations->sites, sample->live_site - 1), sample);
         if (sample->site == 0 || sample->fate == FATE_UNKNOWN) continue;
         struct allocation_row *site = row_table_at(&allocations->sites, sample->site - 1);
+        if (sample->malloc_bytes != UINT64_MAX && sample->size_bytes > 0)
+            site->malloc_sum += (double)sample->malloc_bytes * (double)sample->weight_bytes / sample->size_bytes;
         count(sample->fate == FATE_ALIVE ? &site->alive : &site->freed, sample);
         if (sample->survived >= 1) count(&site->once, sample);
         if (sample->survived >= 3) count(&site->three_times, sample);
@@ -123,7 +171,19 @@ allocation_row_add(struct allocation_row *sum, const struct allocation_row *row)
     add_count(&sum->three_times, &row->three_times);
     sum->slot_bytes += row->slot_bytes;
     sum->objects += row->objects;
+    sum->malloc_sum += row->malloc_sum;
     sum->variance += row->variance;
+    sum->live.samples += row->live.samples;
+    sum->live.unread += row->live.unread;
+    sum->live.slot_bytes += row->live.slot_bytes;
+    sum->live.malloc_bytes += row->live.malloc_bytes;
+    sum->live.objects += row->live.objects;
+    sum->live.variance += row->live.variance;
+    /* Rounded before they are added, so that the rows of a table add up to its sum. */
+    sum->malloc_bytes += row->malloc_bytes;
+    sum->live_bytes += row->live_bytes;
+    sum->live_malloc_bytes += row->live_malloc_bytes;
+    sum->live_objects += row->live_objects;
 }
 
 struct row_table
@@ -131,7 +191,6 @@ allocations_group(const struct allocations *allocations, unsigned by, struct all
 {
     struct row_table rows;
     row_table_init(&rows, sizeof(struct allocation_row), ALLOCATION_KEYS, ALLOCATION_SITES_MAX);
-    *sum_out = (struct allocation_row){0};
     for (uint32_t i = 0; i < allocations->sites.count; i++) {
         const struct allocation_row *site = row_table_at(&allocations->sites, i);
         const uint32_t key[ALLOCATION_KEYS] = {
@@ -142,9 +201,24 @@ allocations_group(const struct allocations *allocations, unsigned by, struct all
         struct allocation_row *row = row_table_get(&rows, key);
         allocation_row_add(row, site);
         durations_merge(&row->survived, &site->survived);
-        allocation_row_add(sum_out, site);
+        durations_merge(&row->ages, &site->ages);
+    }
+    *sum_out = (struct allocation_row){0};
+    for (uint32_t i = 0; i < rows.count; i++) {
+        struct allocation_row *row = row_table_at(&rows, i);
+        row->malloc_bytes = (uint64_t)(row->malloc_sum + 0.5);
+        row->live_bytes = (uint64_t)(row->live.slot_bytes + row->live.malloc_bytes + 0.5);
+        row->live_malloc_bytes = (uint64_t)(row->live.malloc_bytes + 0.5);
+        row->live_objects = (uint64_t)(row->live.objects + 0.5);
+        allocation_row_add(sum_out, row);
     }
     return rows;
+}
+
+double
+allocation_live_margin(const struct allocation_live *live)
+{
+    return 1.96 * sqrt(live->variance);
 }
 
 double

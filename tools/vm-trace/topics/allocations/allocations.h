@@ -20,6 +20,14 @@ struct allocation_count {
     uint64_t bytes;
 };
 
+/* Live objects: at the end of the trace, or when it was saved. Estimates, but for the samples. */
+struct allocation_live {
+    uint64_t samples;
+    uint64_t unread;                       /* of these: what they hold by malloc is not known */
+    double slot_bytes, malloc_bytes, objects;
+    double variance;                       /* of slot_bytes + malloc_bytes */
+};
+
 /* The allocations of one file at one place, or a sum of such rows, with zeros in its key. */
 struct allocation_row {
     uint32_t file; /* the key */
@@ -28,11 +36,15 @@ struct allocation_row {
     struct allocation_count all;
     uint64_t slot_bytes; /* of the sampled objects themselves */
     double objects;      /* estimate */
+    double malloc_sum;   /* estimate of what the objects held by malloc, of those whose `freed` or `alive` says it */
     double variance;     /* of all.bytes: of n objects of size s, each with weight w, n w (w - s) */
     struct allocation_count freed, alive;     /* alive: at the end of the trace */
     struct allocation_count survivors;        /* alive, or freed after it survived a collection */
     struct allocation_count once, three_times; /* survived at least so many collections */
     struct durations survived;                /* numbers of collections, of the survivors */
+    struct allocation_live live; /* with what was allocated before the trace, where an event of it says so */
+    struct durations ages;       /* of the same */
+    uint64_t malloc_bytes, live_bytes, live_malloc_bytes, live_objects; /* rounded, of a group */
 };
 enum { ALLOCATION_KEYS = 3 };
 
@@ -48,15 +60,25 @@ struct allocation {
     uint64_t sample; /* its number, unique in the process */
     uint32_t class_name, frame;
     uint64_t size_bytes, weight_bytes;
+    int64_t ts_ns;
     bool untracked; /* no event says what became of it */
 };
 
 void allocations_init(struct allocations *allocations);
 void allocations_free(struct allocations *allocations);
 void allocations_add(struct allocations *allocations, const struct allocation *allocation);
-/* The object of a sample was freed, or is alive at the end. A sample that was not added does not count. */
-void allocations_fate(struct allocations *allocations, uint32_t process, uint64_t sample, uint64_t survived,
-                      bool alive);
+/* What became of the object of a sample. */
+struct allocation_fate {
+    uint32_t process;
+    uint64_t sample;
+    bool alive;            /* at the end; else it was freed */
+    int64_t ts_ns;
+    uint64_t survived;
+    uint64_t malloc_bytes; /* UINT64_MAX: not known */
+    const struct allocation *allocation; /* where the event has it, too: or NULL */
+};
+/* A sample that neither was added nor has its allocation here does not count. */
+void allocations_fate(struct allocations *allocations, const struct allocation_fate *fate);
 /* Call it once, after the last file. */
 void allocations_resolve(struct allocations *allocations);
 
@@ -69,6 +91,8 @@ void allocation_rows_free(struct row_table *rows);
 /* Adds the counts of a row to a sum, but not its `survived`. */
 void allocation_row_add(struct allocation_row *sum, const struct allocation_row *row);
 
+/* Half of the 95 % interval of the bytes of live objects. 0: exact. */
+double allocation_live_margin(const struct allocation_live *live);
 /* Half of the 95 % interval of a share of n samples. */
 double allocation_margin(double share, uint64_t samples);
 /* Whether the counts are no estimates: each object was recorded. */
