@@ -1,18 +1,19 @@
 #!/usr/bin/env ruby
 # Checks that includes point one way, and keeps the picture of the layers in doc/**/architecture.md up to date.
 #   check-includes.rb [ROOT]            fails on an include of a higher layer, a cycle of includes or calls, a file in no
-#                                       layer, or an old picture
+#                                       layer, what only one system has outside of its folder, or an old picture
 #   check-includes.rb --write [ROOT]    writes the picture
 # A source and its header (name.c, name.h) count as one unit, so a cycle is one between units.
 
 # Of each source tree, the layers from the bottom up: a folder, or the files that a glob finds (a file belongs to the first
 # glob that matches it, else to its folder). `outside` names the layers that may include headers from elsewhere; `shared`
-# a folder of another tree that all layers may include.
+# a folder of another tree that all layers may include; `systems` the folder for what differs between systems.
 TREES = {
   "vm_trace" => {
-    layers: ["include", "*.[ch]", "schema", "base", "perf", "store", "host/host.h", "host", "capture", "streams", "session",
+    layers: ["include", "*.[ch]", "schema", "platform", "base", "store", "host/host.h", "host", "capture", "streams", "session",
              "ruby"],
-    outside: ["perf", "host", "ruby"] # perf: the list of system calls that the build makes
+    outside: ["platform", "host", "ruby"], # platform: the list of system calls that the build makes
+    systems: "platform"
   },
   "tools/vm-trace" => {
     layers: ["base", "fxt", "analysis", "render", "topics", "sql", "source", "report", "diff", "page", "export", "check",
@@ -23,11 +24,24 @@ TREES = {
   }
 }
 
+# What only some systems have: in code without comments, macros, headers, functions and paths.
+OF_ONE_SYSTEM = /
+  \b(?:__linux__|__linux|__GLIBC__|__APPLE__|__FreeBSD__|__NetBSD__|__OpenBSD__|__sun|_WIN32|_GNU_SOURCE)\b |
+  <(?:(?:linux|asm|mach|mach-o|machine)\/.*|link\.h|ucontext\.h|features\.h|libproc\.h|
+    sys\/(?:auxv|epoll|event|eventfd|file|inotify|prctl|random|signalfd|statfs|statvfs|syscall|sysctl|timerfd|vfs)\.h)> |
+  \b(?:syscall|prctl|gettid|tgkill|membarrier|fallocate|posix_fallocate|f?statv?fs|memfd_create|shm_open|flock|renameat2|accept4|
+    madvise|mremap|sem_clockwait|asprintf|dl_iterate_phdr|dladdr|getpeereid|pthread_setname_np|
+    sys_icache_invalidate)\( |
+  \b(?:SYS_\w+|MADV_\w+|PR_SET_\w+|F_ADD_SEALS|MAP_NORESERVE|MAP_FIXED_NOREPLACE|SOCK_CLOEXEC|SO_PEERCRED|CLOCK_BOOTTIME|
+    SIGEV_THREAD_ID)\b |
+  "\/(?:proc|sys)\/
+/x
+
 class Tree
   attr_reader :name, :faults
 
-  def initialize(root, name, layers:, outside:, shared: nil, calls: false)
-    @root, @name, @layers, @outside, @shared, @calls = root, name, layers, outside, shared, calls
+  def initialize(root, name, layers:, outside:, shared: nil, calls: false, systems: nil)
+    @root, @name, @layers, @outside, @shared, @calls, @systems = root, name, layers, outside, shared, calls, systems
     @files = Dir.glob("**/*.{c,h,def}", base: File.join(root, name)).sort
     @faults = []
     @includes = @files.to_h { |file| [file, read(file)] }
@@ -40,6 +54,7 @@ class Tree
     @files.each do |file|
       layer = layer_of(file) or next fault(file, nil, "is in no layer; #{@name}/ has #{@layers.join(", ")}")
       @includes[file].each { |line, included| check_include(file, layer, line, included) }
+      check_systems(file) if @systems && layer != @systems && !file.end_with?(".def")
     end
     cycles(includes_of_units).each { |units| @faults << "#{@name}: these include each other: #{units.sort.join(", ")}" }
     cycles(calls_of_units).each { |units| @faults << "#{@name}: these call each other: #{units.sort.join(", ")}" } if @calls
@@ -127,6 +142,13 @@ class Tree
       fault(file, line, "includes #{included}, which is not of #{@name}/")
     elsif @layers.index(layer_of(to)).to_i > @layers.index(layer)
       fault(file, line, "includes #{to}: #{title(layer)} is below #{title(layer_of(to))}")
+    end
+  end
+
+  def check_systems(file)
+    text = File.read(File.join(@root, @name, file), encoding: "UTF-8").gsub(%r{/\*.*?\*/}m) { |comment| comment.gsub(/[^\n]/, "") }
+    text.each_line.with_index(1) do |code, line|
+      word = code[OF_ONE_SYSTEM] and fault(file, line, "has #{word}, which not every system has: it belongs to #{@name}/#{@systems}/")
     end
   end
 

@@ -91,10 +91,11 @@ for f in $(cd "$src/vm_trace" && find . -mindepth 1); do
     rm -f "$build/obj/libruby-static.a" "$build/obj/miniruby" # make does not see that an object less is linked
 done
 # What a trace says about the Ruby that made it.
-base_h="#define RB_VM_TRACE_BASE \"$base $(printf %.12s "$commit")$(chosen_fixes | fix_names | sed 's/^/ + /' | tr -d '\n'), vm_trace $version\""
+base_h="#define RB_VM_TRACE_BASE \"$base $(printf %.12s "$commit")$(chosen_fixes | fix_names | sed 's/^/ + /' | tr -d '\n')${PLATFORM:+ ($PLATFORM)}, vm_trace $version\""
 [ "$base_h" = "$(cat "$src/vm_trace/base_name.h" 2>/dev/null)" ] || { echo "$base_h" > "$src/vm_trace/base_name.h"; headers_changed=yes; }
 # What its build needs.
-base_mk="VM_TRACE_RUSTC_MIN := $rustc_min"
+base_mk="VM_TRACE_RUSTC_MIN := $rustc_min${PLATFORM:+
+VM_TRACE_PLATFORM := $PLATFORM}"
 [ "$base_mk" = "$(cat "$src/vm_trace/base.mk" 2>/dev/null)" ] || echo "$base_mk" > "$src/vm_trace/base.mk"
 for f in $(cd "$top/vm_trace" && find . -name '*.[ch]' -o -name '*.def' -o -name '*.py' -o -name '*.rs' \
     -o -name '*.mk' -o -name '*.sh'); do

@@ -28,7 +28,12 @@ $(error vm_trace in this Ruby needs rustc $(VM_TRACE_RUSTC_MIN) or newer, but $(
 endif
 endif
 
+# make VM_TRACE_PLATFORM=posix: with nothing but POSIX, on any system (platform/platform.h).
+ifeq ($(VM_TRACE_PLATFORM),posix)
+$(VM_TRACE_OBJS): CPPFLAGS += -DVM_TRACE_PLATFORM_POSIX
+endif
+
 # Names of system calls and errors, from the headers of this system. CPP is a command and its options.
-vm_trace/perf/names.$(OBJEXT): vm_trace/perf/system_names.inc
-vm_trace/perf/system_names.inc: $(srcdir)/vm_trace/perf/system_names.sh | vm_trace/perf/.time
+vm_trace/platform/perf/names.$(OBJEXT): vm_trace/platform/perf/system_names.inc
+vm_trace/platform/perf/system_names.inc: $(srcdir)/vm_trace/platform/perf/system_names.sh | vm_trace/platform/perf/.time
 	$(Q) $(firstword $(SHELL) sh) $< $(CPP) > $@

@@ -48,8 +48,11 @@ class Plan
 
   private
 
-  # C unit tests of the module, each its own program.
-  def unit = Dir["test/unit/test_*.c"].sort.map { |source| cmocka("unit", "build/unit/#{File.basename(source, '.c')}") }
+  # C unit tests of the module, each its own program; those of what differs between systems also by POSIX alone.
+  def unit
+    programs = Dir["test/unit/test_*.c"].sort.map { |source| "build/unit/#{File.basename(source, '.c')}" }
+    (programs + ENV["POSIX_TESTS"].to_s.split).map { |program| cmocka("unit", program) }
+  end
 
   # TOOL_TESTS: only the Ruby files with these names, or tests of them, as "query export:/sqlite/".
   def tool
@@ -121,6 +124,9 @@ class Plan
                 env: environment(base).merge("RUBY_OBJ" => File.expand_path("build/#{base}/obj")))
     end
   end
+
+  # A Ruby of its own, whose tracer has nothing but POSIX.
+  def posix = [Entry.new(suite: "posix", name: "integration by POSIX", reads: :sums, command: ["scripts/check-posix.sh"], alone: true)]
 
   # On an emulated arm64, if the root for that is in the cache.
   def arm64

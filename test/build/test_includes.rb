@@ -98,6 +98,20 @@ class TestIncludes < Minitest::Test
     assert_fault(%r{capture/stacks\.c:1: includes vm_core\.h, which is not of vm_trace/})
   end
 
+  def test_what_one_system_has_is_in_the_folder_for_that
+    layered
+    { "#include <sys/prctl.h>" => "<sys/prctl.h>", "#ifdef __linux__" => "__linux__", "int n = gettid();" => "gettid(",
+      'int fd = open("/proc/self/stat", 0);' => '"/proc/', "int flags = MAP_NORESERVE;" => "MAP_NORESERVE" }.each do |code, word|
+      File.write("#{@root}/vm_trace/store/writer.h", "\n#{code}\n")
+      assert_fault(%r{store/writer\.h:2: has #{Regexp.escape(word)}, which not every system has: it belongs to vm_trace/platform/$})
+    end
+    FileUtils.mkdir_p("#{@root}/vm_trace/platform")
+    File.write("#{@root}/vm_trace/platform/linux.c", "#include <sys/prctl.h>\n")
+    File.write("#{@root}/vm_trace/store/writer.h", "/* <sys/prctl.h>, of __linux__ */\n")
+    check("--write")
+    assert_equal ["", true], check
+  end
+
   def test_tool_includes_the_schema_of_the_module_and_nothing_else_of_it
     layered
     write "vm_trace/schema/events.def"

@@ -5,6 +5,7 @@
 #include "harness.h"
 #include "vm_trace/schema/fxt.h"
 #include "vm_trace/store/memory_ring.h"
+#include "vm_trace/platform/platform.h"
 #include "validate.h"
 
 #include <errno.h>
@@ -110,8 +111,10 @@ memory_is_a_file_without_a_name_that_nobody_can_cut(void **state)
     assert_int_equal(st.st_nlink, 0);
     assert_int_equal(st.st_size, SETTINGS + MIB);
     assert_true(fcntl(trace_file.fd, F_GETFD) & FD_CLOEXEC);
-    assert_int_not_equal(truncate(path, 0), 0);
-    assert_int_equal(errno, EPERM);
+    if (VM_TRACE_PLATFORM_LINUX) {
+        assert_int_not_equal(truncate(path, 0), 0);
+        assert_int_equal(errno, EPERM);
+    }
     release(&chunk);
     close_memory();
 }

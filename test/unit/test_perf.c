@@ -3,10 +3,10 @@
  * kernel refuses.
  */
 #include "harness.h"
-#include "vm_trace/perf/names.h"
-#include "vm_trace/perf/records.h"
-#include "vm_trace/perf/refusal.h"
-#include "vm_trace/perf/support.h"
+#include "vm_trace/platform/perf/names.h"
+#include "vm_trace/platform/perf/records.h"
+#include "vm_trace/platform/perf/refusal.h"
+#include "vm_trace/platform/perf/support.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -4,6 +4,7 @@
 #define _GNU_SOURCE 1 /* F_GETFD and the like */
 #include "harness.h"
 #include "vm_trace/store/chunk_file.h"
+#include "vm_trace/platform/platform.h"
 #include "validate.h"
 
 #include <errno.h>
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/vfs.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -902,6 +904,15 @@ fstatfs(int fd, struct statfs *disk)
     return 0;
 }
 
+/* By POSIX. */
+int
+fstatvfs(int fd, struct statvfs *disk)
+{
+    (void)fd;
+    *disk = (struct statvfs){ .f_bsize = PAGE, .f_frsize = PAGE, .f_blocks = disk_bytes / PAGE, .f_bavail = free_bytes / PAGE };
+    return 0;
+}
+
 /* --- a disk that is nearly full --- */
 
 static void
@@ -929,7 +940,7 @@ disk_with_too_little_space_stops_the_file_and_the_end_is_still_written(void **st
             assert_int_equal(trace_file.error, CHUNK_FILE_FULL);
             snprintf(expected, sizeof(expected), " is full (%llu MiB free)", (unsigned long long)cases[i].free >> 20);
             const char *why = rb_vm_trace_chunk_file_reason(&trace_file, trace_file.error);
-            if (why[0] != '/' || !strstr(why, expected)) fail_msg("%s", why);
+            if ((VM_TRACE_PLATFORM_LINUX && why[0] != '/') || !strstr(why, expected)) fail_msg("%s", why);
             assert_int_equal(size_of(path), CHUNK);
             assert_int_equal(rb_vm_trace_chunk_file_end(&trace_file), 0);
             assert_true(rb_vm_trace_chunk_file_reserve(&trace_file, &b));
@@ -955,7 +966,7 @@ disk_is_named_by_where_it_is_mounted(void **state)
     trace_file.min_free_bytes = 5 << 20;
     free_bytes = 3 << 20;
     assert_false(rb_vm_trace_chunk_file_reserve(&trace_file, &chunk));
-    snprintf(expected, sizeof(expected), "%s is full (3 MiB free)", disk);
+    snprintf(expected, sizeof(expected), "%s is full (3 MiB free)", VM_TRACE_PLATFORM_LINUX ? disk : "the disk");
     assert_string_equal(rb_vm_trace_chunk_file_reason(&trace_file, trace_file.error), expected);
     free(path);
     free(folder);

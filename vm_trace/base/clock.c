@@ -3,10 +3,6 @@
  */
 #include "vm_trace/base/clock.h"
 
-#include <fcntl.h>
-#include <string.h>
-#include <unistd.h>
-
 #define HORIZON_NS UINT64_C(10000000)
 /* The error of a pair is some tens of ns: over this time it is less than one in 10,000. */
 #define LEAST_BASELINE_NS UINT64_C(1000000)
@@ -26,26 +22,14 @@ static bool use_ticks;
 uint64_t
 rb_vm_trace_clock_system_ns(void)
 {
-#ifdef CLOCK_BOOTTIME
-    return clock_ns_of(CLOCK_BOOTTIME);
-#else
-    return clock_ns_of(CLOCK_MONOTONIC); /* the nearest that other systems have */
-#endif
+    return clock_ns_of(VM_TRACE_PLATFORM_CLOCK);
 }
 
 void
 rb_vm_trace_clock_init(void)
 {
 #if CLOCK_HAS_TICKS
-    /* The kernel has checked that the counter is invariant and the same on all cores, or it
-     * would not use it. */
-    static const char source[] = CLOCK_TICKS_SOURCE "\n";
-    char name[sizeof(source) + 1] = ""; /* one longer, to see that there is no more */
-    int fd = open("/sys/devices/system/clocksource/clocksource0/current_clocksource", O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return;
-    ssize_t n = read(fd, name, sizeof(name));
-    close(fd);
-    use_ticks = n == sizeof(source) - 1 && memcmp(name, source, sizeof(source) - 1) == 0;
+    use_ticks = rb_vm_trace_platform_counter_p();
 #endif
 }
 

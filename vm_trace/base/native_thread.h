@@ -2,9 +2,7 @@
 #define RUBY_VM_TRACE_BASE_NATIVE_THREAD_H 1
 /* A thread of the tracer's own, beside those of the program. */
 
-#ifdef __linux__
-# include <sys/prctl.h>
-#endif
+#include "vm_trace/platform/platform.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -17,9 +15,7 @@
 static inline void
 native_thread_name(void)
 {
-#ifdef __linux__
-    prctl(PR_SET_NAME, VM_TRACE_NATIVE_NAME);
-#endif
+    rb_vm_trace_platform_name_thread(VM_TRACE_NATIVE_NAME);
 }
 
 /*

@@ -2,9 +2,11 @@
  * Memory in reach of all of the code, for jumps of 2 GiB. There is always some.
  */
 #include "vm_trace/base/near_memory.h"
+#include "vm_trace/platform/platform.h"
 #include "vm_trace/vm_trace_jit.h"
 
 #include <stdint.h>
+#include <sys/mman.h>
 
 #ifndef __aarch64__
 #define STEP ((size_t)16 << 20)
@@ -22,9 +24,8 @@ reserve_at(uintptr_t address, uintptr_t code, size_t code_bytes, size_t bytes)
 {
     if (!in_reach(address, bytes, code, code_bytes)) return NULL;
     /* Of addresses that nothing is at yet there are no pointers. NOLINTNEXTLINE(performance-no-int-to-ptr) */
-    void *at = mmap((void *)address, bytes, PROT_NONE,
-                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-    if (at == MAP_FAILED) return NULL;
+    void *at = rb_vm_trace_platform_addresses((void *)address, bytes);
+    if (!at) return NULL;
     if (in_reach((uintptr_t)at, bytes, code, code_bytes)) return at;
     munmap(at, bytes);
     return NULL;

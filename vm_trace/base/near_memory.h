@@ -7,14 +7,6 @@
  */
 
 #include <stddef.h>
-#include <sys/mman.h>
-
-#ifndef MAP_NORESERVE
-# define MAP_NORESERVE 0
-#endif
-#ifndef MAP_FIXED_NOREPLACE
-# define MAP_FIXED_NOREPLACE 0 /* an address is then a wish, as it is for a kernel that does not know it */
-#endif
 
 /*
  * Code will be in `code` and the `bytes` after it: keep memory near it from others, where a jump reaches

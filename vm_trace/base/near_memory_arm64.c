@@ -6,11 +6,12 @@
  *
  *   | stubs of a session, 32 MiB | what stays, in units of 64 KiB | code ...
  */
-#include "vm_trace/base/membarrier.h"
 #include "vm_trace/base/near_memory.h"
+#include "vm_trace/platform/platform.h"
 #include "vm_trace/vm_trace_jit.h"
 
 #include <stdint.h>
+#include <sys/mman.h>
 
 #ifdef __aarch64__
 #define MIB ((size_t)1 << 20)
@@ -40,9 +41,8 @@ reserve_at(uintptr_t address, uintptr_t code, size_t bytes)
 {
     if (!in_reach(address, bytes, code)) return NULL;
     /* Of addresses that nothing is at yet there are no pointers. NOLINTNEXTLINE(performance-no-int-to-ptr) */
-    void *at = mmap((void *)address, bytes, PROT_NONE,
-                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-    if (at == MAP_FAILED) return NULL;
+    void *at = rb_vm_trace_platform_addresses((void *)address, bytes);
+    if (!at) return NULL;
     if (in_reach((uintptr_t)at, bytes, code)) return at;
     munmap(at, bytes);
     return NULL;
@@ -103,7 +103,7 @@ rb_vm_trace_release_code_region(void *start, size_t bytes)
         size_t offset = (size_t)((char *)start - kept[i].start);
         if (!kept[i].start || offset >= LARGE + UNITS * UNIT) continue;
         /* The pages go, the addresses stay ours. */
-        if (mmap(start, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == MAP_FAILED) return;
+        if (!rb_vm_trace_platform_release(start, bytes)) return;
         if (offset < LARGE) kept[i].large_taken = false;
         return;
     }
@@ -117,10 +117,10 @@ rb_vm_trace_code_written(const void *start, size_t bytes)
     __builtin___clear_cache(from, from + bytes);
 }
 
-/* Without membarrier it is as when the JITs change code themselves: doc/internals/arm64.md. */
+/* Without such a barrier it is as when the JITs change code themselves: doc/internals/arm64.md. */
 void
 rb_vm_trace_code_changed(void)
 {
-    (void)rb_vm_trace_membarrier_sync_core();
+    (void)rb_vm_trace_platform_sync_cores();
 }
 #endif

@@ -5,11 +5,12 @@
  * clock.h, which says when it may be used.
  */
 
+#include "vm_trace/platform/platform.h"
+
 #include <stdint.h>
 
-#if defined(__linux__) && defined(__x86_64__)
+#if VM_TRACE_PLATFORM_COUNTER && defined(__x86_64__)
 # define CLOCK_HAS_TICKS 1
-# define CLOCK_TICKS_SOURCE "tsc" /* what the kernel calls it in current_clocksource */
 # include <x86intrin.h>
 
 static inline uint64_t
@@ -18,9 +19,8 @@ clock_ticks(void)
     return __rdtsc();
 }
 
-#elif defined(__linux__) && defined(__aarch64__)
+#elif VM_TRACE_PLATFORM_COUNTER && defined(__aarch64__)
 # define CLOCK_HAS_TICKS 1
-# define CLOCK_TICKS_SOURCE "arch_sys_counter"
 
 static inline uint64_t
 clock_ticks(void)

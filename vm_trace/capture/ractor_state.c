@@ -2,13 +2,10 @@
  * Ractor states: made, counted over all, freed, and reset. See ractor_state.h.
  */
 #include "vm_trace/capture/ractor_state.h"
+#include "vm_trace/platform/platform.h"
 
 #include <string.h>
 #include <sys/mman.h>
-
-#ifndef MAP_NORESERVE
-# define MAP_NORESERVE 0
-#endif
 
 struct vm_trace_capture rb_vm_trace_capture = {
     .lock = PTHREAD_MUTEX_INITIALIZER,
@@ -40,9 +37,7 @@ rb_vm_trace_capture_register(struct rb_vm_trace_stream *const *streams)
 struct rb_vm_trace_ractor *
 rb_vm_trace_ractor_zeros(void)
 {
-    void *at =
-        mmap(NULL, capture.ractor_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return at == MAP_FAILED ? NULL : at;
+    return rb_vm_trace_platform_zeros(capture.ractor_bytes);
 }
 
 static void

@@ -5,9 +5,6 @@
 #include "ruby/internal/config.h"
 
 #include <unistd.h>
-#ifdef __linux__
-# include <sys/syscall.h>
-#endif
 
 #include "internal.h"
 #include "internal/class.h"
@@ -30,6 +27,7 @@
 # include "rjit.h"
 #endif
 
+#include "vm_trace/platform/platform.h"
 #include "vm_trace/base/fiber_tracks.h"
 #include "vm_trace/host/host.h"
 #include "vm_trace/host/names.h"
@@ -89,16 +87,6 @@ rb_mod_name0(VALUE klass, bool *permanent)
 
 /* --- the native thread --------------------------------------------------------------------- */
 
-static uint32_t
-native_thread_id(void)
-{
-#ifdef __linux__
-    return (uint32_t)syscall(SYS_gettid);
-#else
-    return 0;
-#endif
-}
-
 /* The first three words of what is remembered of a thread. */
 struct host_thread {
     uint32_t synthetic_id; /* 0: not needed yet */
@@ -136,8 +124,8 @@ thread_id(struct rb_execution_context_struct *ec)
 #ifdef RB_THREAD_T_HAS_NATIVE_ID
     if (th->nt) id.tid = (uint32_t)th->nt->tid;
 #endif
-    if (!id.tid) id.tid = native_thread_id();
-    if (!id.tid) id.tid = synthetic_thread_id(th); /* not Linux */
+    if (!id.tid) id.tid = rb_vm_trace_platform_thread_id();
+    if (!id.tid) id.tid = synthetic_thread_id(th); /* the system has no such numbers */
     return id;
 }
 
@@ -1318,7 +1306,8 @@ rb_vm_trace_host_forked(void)
 #ifdef RB_THREAD_T_HAS_NATIVE_ID
     struct rb_execution_context_struct *ec = rb_vm_trace_host_current();
     struct rb_native_thread *nt = ec ? rb_ec_thread_ptr(ec)->nt : NULL;
-    if (nt) nt->tid = (int)native_thread_id();
+    uint32_t tid = rb_vm_trace_platform_thread_id();
+    if (nt && tid) nt->tid = (int)tid;
 #endif
 }
 
@@ -1438,21 +1427,10 @@ thread_block(const rb_thread_t *th)
 struct vm_trace_thread_id
 rb_vm_trace_host_thread(struct rb_execution_context_struct *ec)
 {
-    return ec ? thread_id(ec) : (struct vm_trace_thread_id){ 2, native_thread_id() };
+    if (ec) return thread_id(ec);
+    uint32_t tid = rb_vm_trace_platform_thread_id();
+    return (struct vm_trace_thread_id){ 2, tid ? tid : HOST_SYNTHETIC_THREADS }; /* no Ruby thread has that */
 }
-
-#ifdef RB_THREAD_T_HAS_NATIVE_ID
-/* In the child of a fork CRuby still lists the threads of the parent when a trace goes on there. */
-static bool
-native_thread_lives_p(int tid)
-{
-# ifdef __linux__
-    return syscall(SYS_tgkill, getpid(), tid, 0) == 0;
-# else
-    return true;
-# endif
-}
-#endif
 
 void
 rb_vm_trace_host_each_thread(void (*function)(struct rb_execution_context_struct *ec, uint32_t tid, void *data),
@@ -1464,7 +1442,9 @@ rb_vm_trace_host_each_thread(void (*function)(struct rb_execution_context_struct
     ccan_list_for_each(&vm->ractor.set, ractor, vmlr_node) {
         rb_thread_t *th = NULL;
         ccan_list_for_each(&ractor->threads.set, th, lt_node) {
-            if (th->nt && th->nt->tid > 0 && th->ec && native_thread_lives_p(th->nt->tid))
+            if (!th->nt || th->nt->tid <= 0 || !th->ec) continue;
+            /* In the child of a fork CRuby still lists the threads of the parent when a trace goes on there. */
+            if (rb_vm_trace_platform_thread_lives_p((uint32_t)th->nt->tid))
                 function(th->ec, (uint32_t)th->nt->tid, data);
         }
     }

@@ -21,6 +21,7 @@
 #include "vm_trace/ruby/trace.h"
 #include "vm_trace/host/host.h"
 #include "vm_trace/base/native_thread.h"
+#include "vm_trace/platform/platform.h"
 #include "vm_trace/session/options.h"
 #include "vm_trace/session/snapshot.h"
 
@@ -37,8 +38,6 @@
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
-
-#ifdef SO_PEERCRED
 
 enum {
     REQUEST_BYTES = 8192, REPLY_BYTES = 8192,
@@ -384,20 +383,12 @@ serve(void *argument)
 
 /* --- in the thread that accepts ------------------------------------------------------------------------ */
 
-static bool
-same_user_p(int fd)
-{
-    struct ucred peer;
-    socklen_t bytes = sizeof(peer);
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 && peer.uid == geteuid();
-}
-
 /* Takes the descriptor over. */
 static void
 begin_client(int fd)
 {
     struct stat st;
-    struct client *client = same_user_p(fd) && fstat(fd, &st) == 0 ? calloc(1, sizeof(*client)) : NULL;
+    struct client *client = rb_vm_trace_platform_same_user_p(fd) && fstat(fd, &st) == 0 ? calloc(1, sizeof(*client)) : NULL;
     pthread_t thread;
     if (!client) {
         close(fd);
@@ -426,7 +417,7 @@ accept_clients(void *unused)
     (void)unused;
     native_thread_name();
     for (wait_for_room(); ours_p(remote.listener, remote.inode); wait_for_room()) {
-        int fd = accept4(remote.listener, NULL, NULL, SOCK_CLOEXEC);
+        int fd = rb_vm_trace_platform_accept(remote.listener);
         if (fd >= 0) {
             begin_client(fd);
             continue;
@@ -466,7 +457,7 @@ remove_stale(void)
 {
     struct stat st;
     if (lstat(remote.address.sun_path, &st) != 0 || !S_ISSOCK(st.st_mode) || st.st_uid != geteuid()) return;
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd = rb_vm_trace_platform_socket();
     if (fd < 0) return;
     bool dead = connect(fd, (struct sockaddr *)&remote.address, sizeof(remote.address)) != 0 && errno == ECONNREFUSED;
     close(fd);
@@ -522,10 +513,8 @@ begin(void *unused)
     if (!find_address(value, is_child)) return;
     remove_stale();
     const char *path = remote.address.sun_path;
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    /* The socket's file gets the mode that the socket has. */
-    bool bound =
-        fd >= 0 && fchmod(fd, 0600) == 0 && bind(fd, (struct sockaddr *)&remote.address, sizeof(remote.address)) == 0;
+    int fd = rb_vm_trace_platform_socket();
+    bool bound = fd >= 0 && rb_vm_trace_platform_bind(fd, &remote.address) == 0;
     remote.listener = fd;
     struct stat st;
     if (bound && fstat(fd, &st) == 0) remote.inode = st.st_ino;
@@ -589,10 +578,3 @@ rb_vm_trace_remote_init(void)
     atexit(remove_socket); /* of a program that calls exit(3) itself */
     rb_postponed_job_trigger(remote.begin_job);
 }
-
-#else
-void
-rb_vm_trace_remote_init(void)
-{
-}
-#endif

@@ -4,12 +4,11 @@
 #include "vm_trace/session/metadata.h"
 #include "vm_trace/capture/method_filter.h"
 #include "vm_trace/session/session_state.h"
+#include "vm_trace/platform/platform.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define capture rb_vm_trace_capture
 #define session rb_vm_trace_session
@@ -18,17 +17,7 @@
 static size_t
 command_line(char *buffer, size_t capacity)
 {
-    int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return 0;
-    size_t bytes = 0;
-    char past[4096] = ""; /* what does not fit is counted */
-    for (;;) {
-        bool room = bytes < capacity;
-        ssize_t n = read(fd, room ? buffer + bytes : past, room ? capacity - bytes : sizeof(past));
-        if (n <= 0) break;
-        bytes += (size_t)n;
-    }
-    close(fd);
+    size_t bytes = rb_vm_trace_platform_arguments(buffer, capacity, true);
     bytes = rb_vm_trace_text_cut(buffer, bytes, capacity);
     while (bytes > 0 && buffer[bytes - 1] == '\0') bytes--;
     for (size_t i = 0; i < bytes; i++) {

@@ -2,17 +2,14 @@
  * When the flight recorder saves without a call by the program: at a signal, each period of a spool,
  * an exception, the end. See snapshot.h.
  */
-#ifndef _GNU_SOURCE
-# define _GNU_SOURCE 1 /* sem_clockwait */
-#endif
 #include "vm_trace/base/messages.h"
 #include "vm_trace/base/native_thread.h"
+#include "vm_trace/platform/platform.h"
 #include "vm_trace/session/options.h"
 #include "vm_trace/session/snapshot.h"
 #include "vm_trace/session/spool.h"
 
 #include <errno.h>
-#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +20,7 @@
 #define capture rb_vm_trace_capture
 #define session rb_vm_trace_session
 
-static sem_t wakings;      /* of the thread that saves: by a signal, or by a trace that begins */
+static struct vm_trace_wakeup wakings; /* of the thread that saves: by a signal, or by a trace that begins */
 static uint32_t beginnings; /* wakings that are not signals */
 
 /* --- saying what was saved --------------------------------------------------------------------------------- */
@@ -97,24 +94,6 @@ save_to_file(const char *why, void (*write)(struct rb_vm_trace_save *save))
     rb_vm_trace_recorder_saved(&save);
 }
 
-/* Wait to be woken, or until a time of CLOCK_MONOTONIC, which nobody sets; 0: as long as it takes. True: woken. */
-static bool
-wait_for_waking(uint64_t until_ns)
-{
-    struct timespec until = { .tv_sec = (time_t)(until_ns / 1000000000), .tv_nsec = (long)(until_ns % 1000000000) };
-    for (;;) {
-#ifdef __GLIBC__
-        int error = until_ns ? sem_clockwait(&wakings, CLOCK_MONOTONIC, &until) : sem_wait(&wakings);
-        if (error && errno == ETIMEDOUT) return false;
-#else
-        int error = until_ns ? sem_trywait(&wakings) : sem_wait(&wakings);
-        if (error && until_ns && rb_vm_trace_spool_now_ns() >= until_ns) return false;
-        if (error && until_ns) sleep(1);
-#endif
-        if (!error) return true;
-    }
-}
-
 /* One waking was for a trace that begins. */
 static bool
 beginning_p(void)
@@ -139,7 +118,7 @@ save_by_itself(void *ignored)
         pthread_mutex_unlock(&capture.lock);
         uint64_t now_ns = rb_vm_trace_spool_now_ns();
         uint64_t until_ns = spool.folder ? rb_vm_trace_spool_next_ns(&spool, capture.pid, now_ns) : 0;
-        bool woken = wait_for_waking(until_ns);
+        bool woken = rb_vm_trace_wakeup_wait(&wakings, until_ns);
         if (woken && beginning_p()) continue;
         /* The trace may have ended meanwhile. */
         if (woken && session.memory.signal) save_to_file("signal", rb_vm_trace_recorder_write_here);
@@ -154,7 +133,7 @@ on_signal(int number)
 {
     (void)number;
     int saved = errno;
-    sem_post(&wakings);
+    rb_vm_trace_wakeup_post(&wakings);
     errno = saved;
 }
 
@@ -170,13 +149,13 @@ rb_vm_trace_recorder_threads(void)
     if (!session.memory.signal && !session.memory.spool.folder) return;
     if (pid == capture.pid) {
         __atomic_fetch_add(&beginnings, 1, __ATOMIC_ACQ_REL);
-        sem_post(&wakings);
+        rb_vm_trace_wakeup_post(&wakings);
         return;
     }
     struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
     sigemptyset(&action.sa_mask);
     __atomic_store_n(&beginnings, 0, __ATOMIC_RELEASE);
-    bool ok = sem_init(&wakings, 0, 0) == 0 && native_thread_start(&thread, save_by_itself, NULL) == 0;
+    bool ok = rb_vm_trace_wakeup_init(&wakings) && native_thread_start(&thread, save_by_itself, NULL) == 0;
     if (ok) pthread_detach(thread);
     if (ok) pid = capture.pid;
     /* In a forked child the program may have taken the signal meanwhile: it keeps it. */

@@ -1,9 +1,6 @@
 /*
  * The flight recorder. See snapshot.h.
  */
-#ifndef _GNU_SOURCE
-# define _GNU_SOURCE 1 /* renameat2, O_CLOEXEC */
-#endif
 #include "vm_trace/base/native_thread.h"
 #include "vm_trace/base/messages.h"
 #include "vm_trace/base/perfetto.h"

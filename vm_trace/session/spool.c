@@ -1,9 +1,6 @@
 /*
  * The spool's folder: names, limits, times. See spool.h.
  */
-#ifndef _GNU_SOURCE
-# define _GNU_SOURCE 1 /* asprintf */
-#endif
 #include "vm_trace/session/spool.h"
 #include "vm_trace/base/numbers.h"
 #include "vm_trace/session/options.h"
@@ -208,13 +205,17 @@ char *
 rb_vm_trace_spool_compress(const struct rb_vm_trace_spool *spool, const char *from, const char *path,
                            const char **why_out)
 {
-    char *compressed, *unfinished;
-    int bytes = asprintf(&compressed, "%s%s", path, rb_vm_trace_compression_suffix(spool->compression));
-    if (bytes < 0 || asprintf(&unfinished, "%s.saving-%lu", compressed, (unsigned long)getpid()) < 0) {
-        if (bytes >= 0) free(compressed);
+    enum { MORE_BYTES = 64 };
+    size_t room = strlen(path) + MORE_BYTES;
+    char *compressed = malloc(room), *unfinished = malloc(room);
+    if (!compressed || !unfinished) {
+        free(compressed);
+        free(unfinished);
         *why_out = "out of memory";
         return NULL;
     }
+    snprintf(compressed, room, "%s%s", path, rb_vm_trace_compression_suffix(spool->compression));
+    snprintf(unfinished, room, "%s.saving-%lu", compressed, (unsigned long)getpid());
     *why_out = compress_file(spool, from, unfinished, compressed);
     free(unfinished);
     if (!*why_out) {

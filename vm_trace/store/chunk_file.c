@@ -1,11 +1,9 @@
 /*
  * The trace file. See chunk_file.h for its rules.
  */
-#ifndef _GNU_SOURCE
-# define _GNU_SOURCE 1 /* fallocate, MAP_ANONYMOUS */
-#endif
 #include "vm_trace/store/chunk_file.h"
 #include "vm_trace/store/file_claim.h"
+#include "vm_trace/platform/platform.h"
 #include "vm_trace/schema/fxt.h"
 
 #include <errno.h>
@@ -13,11 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,14 +23,6 @@
 #define PIECE_WORDS (PIECE_BYTES / FXT_WORD_BYTES)
 #define PIECES (CHUNK_FILE_GROWTH_BYTES / PIECE_BYTES)
 #define PAGE_BYTES (VM_TRACE_PAGE_WORDS * FXT_WORD_BYTES)
-
-/* Of the kernel, which may be newer than the C library's headers; one that does not know them says EINVAL. */
-#ifndef MADV_POPULATE_WRITE
-# define MADV_POPULATE_WRITE 23
-#endif
-#ifndef MADV_COLLAPSE
-# define MADV_COLLAPSE 25
-#endif
 
 int64_t rb_vm_trace_chunk_file_wait_ns = CHUNK_FILE_WAIT_NS;
 size_t rb_vm_trace_chunk_file_page_bytes;
@@ -216,10 +204,8 @@ static void
 describe_full(struct rb_vm_trace_chunk_file *file, uint64_t free_bytes)
 {
     enum { MOST_NAMED = 80 }; /* of a longer path the end: the text must fit into the last words */
-    char link[64], path[4096], was, *end;
-    snprintf(link, sizeof(link), "/proc/self/fd/%d", file->fd);
-    ssize_t n = readlink(link, path, sizeof(path) - 1);
-    path[n > 0 ? n : 0] = '\0';
+    char path[4096], was, *end;
+    rb_vm_trace_platform_path(file->fd, path, sizeof(path));
     cut_last_part(path, &was); /* from its folder on, because overlayfs reports another device for files */
     struct stat folder, above;
     bool known = stat(path, &folder) == 0;
@@ -241,10 +227,9 @@ describe_full(struct rb_vm_trace_chunk_file *file, uint64_t free_bytes)
 static bool
 disk_full(struct rb_vm_trace_chunk_file *file, size_t bytes)
 {
-    struct statfs disk;
-    if (!file->min_free_bytes || file->memory || file->ended || fstatfs(file->fd, &disk) != 0) return false;
-    uint64_t unit = (uint64_t)(disk.f_frsize ? disk.f_frsize : disk.f_bsize);
-    uint64_t all_bytes = disk.f_blocks * unit, free_bytes = disk.f_bavail * unit, least = file->min_free_bytes;
+    uint64_t all_bytes, free_bytes, least = file->min_free_bytes;
+    if (!least || file->memory || file->ended || !rb_vm_trace_platform_disk(file->fd, &all_bytes, &free_bytes))
+        return false;
     if (all_bytes == 0) return false; /* a file system that does not count */
     if (least == CHUNK_FILE_MIN_FREE_DEFAULT) {
         const uint64_t gib = UINT64_C(1) << 30;
@@ -342,13 +327,9 @@ grow(struct rb_vm_trace_chunk_file *file, size_t bytes, uint64_t *offset_out)
     if (unfilled) return unfilled;
     if (!rlimit_allows(file->size + bytes)) return EFBIG;
     if (disk_full(file, bytes - VM_TRACE_CHUNK_BYTES)) return CHUNK_FILE_FULL; /* as if it grew chunk by chunk */
-#ifdef FALLOC_FL_KEEP_SIZE
     /* Ask for the space without a change of size, for new bytes would be zeros. */
-    if (fallocate(file->fd, FALLOC_FL_KEEP_SIZE, (off_t)file->size, (off_t)bytes) != 0 &&
-        errno != EOPNOTSUPP && errno != ENOSYS && errno != EINTR) {
-        return errno;
-    }
-#endif
+    int refused = rb_vm_trace_platform_reserve(file->fd, file->size, bytes);
+    if (refused) return refused;
     if (!append_padding(file->fd, file->size == 0, bytes)) {
         int error = errno;
         /* A part of it is valid, but nobody would use it. */
@@ -374,8 +355,8 @@ map_file(struct rb_vm_trace_chunk_file *file, uint64_t offset, size_t bytes)
 {
     bool at_disk = __atomic_exchange_n(&file->at_disk, false, __ATOMIC_RELAXED); /* nothing is read or written here */
     size_t all = bytes + CHUNK_FILE_GROWTH_BYTES;
-    char *room = mmap(NULL, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (room == MAP_FAILED) {
+    char *room = rb_vm_trace_platform_addresses(NULL, all);
+    if (!room) {
         __atomic_store_n(&file->at_disk, at_disk, __ATOMIC_RELAXED);
         return MAP_FAILED;
     }
@@ -515,9 +496,9 @@ limit_allows(const struct rb_vm_trace_chunk_file *file, size_t bytes)
 static void
 make_writable(struct rb_vm_trace_chunk_file *file, char *at, size_t bytes)
 {
-    if (bytes == CHUNK_FILE_GROWTH_BYTES && file->collapses && madvise(at, bytes, MADV_COLLAPSE) != 0)
-        file->collapses = errno == EAGAIN || errno == EBUSY;
-    if (madvise(at, bytes, MADV_POPULATE_WRITE) != 0) { /* then they come one by one */ }
+    bool large = bytes == CHUNK_FILE_GROWTH_BYTES && file->collapses, tried = large;
+    rb_vm_trace_platform_populate(at, bytes, &large);
+    if (tried) file->collapses = large;
     for (size_t byte = 0; byte < bytes; byte += PAGE_BYTES)
         __atomic_fetch_or((uint64_t *)(at + byte), 0, __ATOMIC_RELAXED);
 }
@@ -1189,7 +1170,7 @@ close_file(struct rb_vm_trace_chunk_file *file, bool ours)
     if (file->memory) file->memory_calls->close(file);
     /* With an errno it can't be known whose descriptor it is. */
     if (file->fd >= 0 && file_trouble(file) <= 0) {
-        if (locked && flock(file->fd, LOCK_UN) != 0) { /* then it goes with the last chunk that is mapped */ }
+        if (locked) rb_vm_trace_platform_unlock(file->fd);
         close(file->fd);
     }
     file->fd = -1;

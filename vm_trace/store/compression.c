@@ -1,9 +1,6 @@
 /*
  * Compressing a finished file. See compression.h.
  */
-#ifndef _GNU_SOURCE
-# define _GNU_SOURCE 1 /* F_DUPFD_CLOEXEC */
-#endif
 #include "vm_trace/store/compression.h"
 
 #include <dlfcn.h>

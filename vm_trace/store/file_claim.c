@@ -1,10 +1,8 @@
 /*
  * Who may write to a path. See file_claim.h.
  */
-#ifndef _GNU_SOURCE
-# define _GNU_SOURCE 1 /* O_CLOEXEC, O_NOFOLLOW, stpcpy, renameat2 */
-#endif
 #include "vm_trace/store/file_claim.h"
+#include "vm_trace/platform/platform.h"
 #include "vm_trace/schema/fxt.h"
 
 #include <errno.h>
@@ -12,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -40,43 +37,6 @@ rb_vm_trace_claim_image(uint64_t begin_ns)
 }
 
 /* --- the trace of before exec ---------------------------------------------------------------------- */
-
-/*
- * The kernel's record of the main thread, which begins with the process. qemu-user makes
- * /proc/self/stat up for the program that it emulates, and begins anew with each exec. Where /proc is
- * that of another pid namespace, only /proc/self is known.
- */
-static int
-open_stat(void)
-{
-    char path[64];
-    strcpy(put_number(stpcpy(path, "/proc/self/task"), '/', (uint32_t)getpid()), "/stat");
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    return fd >= 0 ? fd : open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-}
-
-/*
- * When this process began (exec does not change that), in nanoseconds of CLOCK_BOOTTIME, rounded
- * down; 0: unknown.
- */
-static uint64_t
-process_begin_ns(void)
-{
-    enum { FIELD = 22, FIRST_BEHIND_NAME = 3 };
-    char text[1024];
-    int fd = open_stat();
-    if (fd < 0) return 0;
-    ssize_t n = read(fd, text, sizeof(text) - 1);
-    close(fd);
-    if (n <= 0) return 0;
-    text[n] = '\0';
-    const char *at = strrchr(text, ')'); /* the name may hold anything */
-    for (int field = FIRST_BEHIND_NAME - 1; at && field < FIELD; field++) at = strchr(at + 1, ' ');
-    if (!at) return 0;
-    uint64_t ticks = 0, hertz = (uint64_t)sysconf(_SC_CLK_TCK);
-    while (*++at >= '0' && *at <= '9') ticks = ticks * 10 + (uint64_t)(*at - '0');
-    return ticks / hertz * UINT64_C(1000000000) + ticks % hertz * UINT64_C(1000000000) / hertz;
-}
 
 /*
  * Read which process wrote a trace, and the time of its first event, the settings. False: it is no
@@ -110,7 +70,7 @@ own_past_p(int fd)
     uint64_t pid, ns;
     if (!image_begin_ns || !read_origin(fd, &pid, &ns) || pid != (uint64_t)getpid() || ns >= image_begin_ns)
         return false;
-    uint64_t begin_ns = process_begin_ns();
+    uint64_t begin_ns = rb_vm_trace_platform_process_begin_ns();
     return begin_ns > 0 && ns >= begin_ns;
 }
 
@@ -158,7 +118,7 @@ rb_vm_trace_claim_remove_stale(const char *path, bool past_too)
      * removed without a lock.
      */
     if (fd < 0 && errno != EACCES) return errno == ENOENT ? NULL : strerror(errno);
-    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    if (fd >= 0 && rb_vm_trace_platform_lock(fd) == EWOULDBLOCK) {
         why = "another process is writing it";
         error = EBUSY;
     }
@@ -190,7 +150,7 @@ rb_vm_trace_claim_create(const char *path, int flags, const char **why_out)
             if (*why_out) return -1;
             continue;
         }
-        bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK; /* else someone takes it for stale right now */
+        bool locked = rb_vm_trace_platform_lock(fd) != EWOULDBLOCK; /* else someone takes it for stale right now */
         if (locked && same_file_p(fd, path)) return fd;
         close(fd);
     }
@@ -204,10 +164,7 @@ rb_vm_trace_claim_rename(const char *from, const char *path, bool past_too)
 {
     const char *why = rb_vm_trace_claim_remove_stale(path, past_too);
     if (why) return why;
-    if (renameat2(AT_FDCWD, from, AT_FDCWD, path, RENAME_NOREPLACE) == 0) return NULL;
-    if (errno == EINVAL || errno == ENOSYS)
-        return rename(from, path) == 0 ? NULL : strerror(errno); /* file systems without */
-    return strerror(errno);
+    return rb_vm_trace_platform_rename_new(from, path) == 0 ? NULL : strerror(errno);
 }
 
 /* --- names ------------------------------------------------------------------------------------------ */

@@ -1,10 +1,8 @@
 /*
  * Memory in place of a file. See memory_ring.h.
  */
-#ifndef _GNU_SOURCE
-# define _GNU_SOURCE 1 /* memfd_create, F_ADD_SEALS */
-#endif
 #include "vm_trace/store/memory_ring.h"
+#include "vm_trace/platform/platform.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +22,7 @@ grows_p(const struct rb_vm_trace_chunk_file *file)
 static void
 begin_ring(struct rb_vm_trace_chunk_file *file)
 {
-    if (grows_p(file) && fcntl(file->fd, F_ADD_SEALS, F_SEAL_SHRINK) != 0) { /* an old kernel */ }
+    if (grows_p(file)) rb_vm_trace_platform_memory_file_keeps(file->fd);
 }
 
 static void
@@ -178,7 +176,7 @@ static const struct vm_trace_chunk_memory calls = {
 const char *
 rb_vm_trace_memory_open(struct rb_vm_trace_chunk_file *file)
 {
-    int fd = memfd_create("vm_trace", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    int fd = rb_vm_trace_platform_memory_file();
     if (fd < 0) return strerror(errno);
     /* As with a file: see rb_vm_trace_chunk_file_open. */
     if (fcntl(fd, F_SETFL, O_APPEND) != 0) {

@@ -4,19 +4,13 @@
 #include "vm_trace/store/preallocator.h"
 #include "vm_trace/base/native_thread.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 static void *
 run(void *argument)
 {
     struct vm_trace_preallocator *ahead = argument;
     native_thread_name();
     pthread_mutex_lock(ahead->lock);
-    ahead->native_id = (pid_t)syscall(SYS_gettid);
+    ahead->native_id = rb_vm_trace_platform_thread_id();
     while (!ahead->stop) {
         if (!ahead->wanted) {
             pthread_cond_wait(&ahead->wake, ahead->lock);
@@ -70,16 +64,8 @@ rb_vm_trace_preallocator_stop(struct vm_trace_preallocator *ahead)
 bool
 rb_vm_trace_preallocator_runnable_p(const struct vm_trace_preallocator *ahead)
 {
-    char path[64], text[256];
     if (!ahead->native_id) return ahead->running; /* it has just been made, and has not had its turn */
-    snprintf(path, sizeof(path), "/proc/self/task/%ld/stat", (long)ahead->native_id);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return false;
-    ssize_t n = read(fd, text, sizeof(text) - 1);
-    close(fd);
-    text[n > 0 ? n : 0] = '\0';
-    const char *name_end = strrchr(text, ')');
-    return name_end && strncmp(name_end, ") R", 3) == 0;
+    return rb_vm_trace_platform_thread_runnable_p(ahead->native_id);
 }
 
 void

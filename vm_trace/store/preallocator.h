@@ -8,7 +8,7 @@
 
 #include <pthread.h>
 #include <stdbool.h>
-#include <sys/types.h>
+#include <stdint.h>
 
 struct vm_trace_preallocator {
     pthread_t thread;
@@ -17,7 +17,7 @@ struct vm_trace_preallocator {
     void (*work)(void *argument);
     void *argument;
     bool running, refused, wanted, stop;
-    pid_t native_id;               /* of the thread, once it runs; else 0 */
+    uint32_t native_id;            /* of the thread, once it runs; else 0 */
 };
 
 /* Have work(argument) done soon. lock is held by the caller, and is the same with every call. */

@@ -2,14 +2,10 @@
  * Hits and countdowns of exits, by ractor. See exit_state.h.
  */
 #include "vm_trace/streams/exit_state.h"
-#include "vm_trace/base/membarrier.h"
+#include "vm_trace/platform/platform.h"
 
 #include <string.h>
 #include <sys/mman.h>
-
-#ifndef MAP_NORESERVE
-# define MAP_NORESERVE 0
-#endif
 
 #define capture rb_vm_trace_capture
 
@@ -23,9 +19,8 @@ static bool
 make_marks(struct vm_trace_exit_state *exits)
 {
     if (exits->marks) return true;
-    void *at =
-        mmap(NULL, sizeof(*exits->marks), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (at == MAP_FAILED) return false;
+    void *at = rb_vm_trace_platform_zeros(sizeof(*exits->marks));
+    if (!at) return false;
     __atomic_store_n(&exits->marks, (struct vm_trace_marks *)at, __ATOMIC_RELEASE);
     return true;
 }
@@ -301,7 +296,7 @@ hits_seen_p(void)
 #ifdef __x86_64__
     return true;
 #else
-    return rb_vm_trace_membarrier();
+    return rb_vm_trace_platform_barrier();
 #endif
 }
 

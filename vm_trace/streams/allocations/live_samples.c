@@ -5,15 +5,11 @@
  * publishes it by storing the address. Only a collection of its objspace frees it, by storing FREE.
  */
 #include "vm_trace/streams/allocations/live_samples.h"
+#include "vm_trace/platform/platform.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-
-#ifndef MAP_NORESERVE
-# define MAP_NORESERVE 0
-#endif
 
 enum { FREE, TAKEN }; /* no addresses of objects */
 
@@ -35,10 +31,8 @@ bool
 rb_vm_trace_live_samples_init(void)
 {
     if (table) return true;
-    void *at = mmap(NULL, sizeof(*table), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (at == MAP_FAILED) return false;
-    table = at;
-    return true;
+    table = rb_vm_trace_platform_zeros(sizeof(*table));
+    return table != NULL;
 }
 
 void

@@ -4,7 +4,7 @@
 #include "vm_trace/streams/kernel/kernel_reader.h"
 #include "vm_trace/base/messages.h"
 #include "vm_trace/base/native_thread.h"
-#include "vm_trace/perf/rings.h"
+#include "vm_trace/platform/perf/rings.h"
 
 #include <errno.h>
 #include <semaphore.h>

@@ -6,12 +6,10 @@
 #include "vm_trace/base/native_thread.h"
 #include "vm_trace/base/strings.h"
 
-#include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum {
     NOTES = 1 << 14,   /* a power of two: what a thread may note until the reader takes it */
@@ -294,14 +292,7 @@ find_thread(uint32_t tid)
 static void
 read_comm(uint32_t tid, uint32_t parent, char comm[VM_TRACE_COMM_BYTES])
 {
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/self/task/%u/comm", tid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? 0 : read(fd, comm, VM_TRACE_COMM_BYTES - 1);
-    if (fd >= 0) close(fd);
-    comm[n > 0 ? n : 0] = '\0';
-    comm[strcspn(comm, "\n")] = '\0';
-    if (comm[0]) return;
+    if (rb_vm_trace_platform_thread_name(tid, comm, VM_TRACE_COMM_BYTES)) return;
     const struct vm_trace_native_thread *creator = find_thread(parent);
     snprintf(comm, VM_TRACE_COMM_BYTES, "%s", creator ? creator->comm : "thread");
 }

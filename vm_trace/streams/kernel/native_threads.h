@@ -11,7 +11,7 @@
 
 #include "vm_trace/vm_trace.h"
 #include "vm_trace/host/host.h"
-#include "vm_trace/perf/records.h"
+#include "vm_trace/platform/perf/records.h"
 
 #include <pthread.h>
 

@@ -3,7 +3,7 @@
  */
 #include "vm_trace/streams/kernel/sched.h"
 #include "vm_trace/capture/event.h"
-#include "vm_trace/perf/rings.h"
+#include "vm_trace/platform/perf/rings.h"
 #include "vm_trace/streams/kernel/kernel_reader.h"
 
 #include <stdio.h>

@@ -3,9 +3,9 @@
  */
 #include "vm_trace/streams/kernel/syscalls.h"
 #include "vm_trace/capture/event.h"
-#include "vm_trace/perf/names.h"
-#include "vm_trace/perf/rings.h"
-#include "vm_trace/perf/tracefs.h"
+#include "vm_trace/platform/perf/names.h"
+#include "vm_trace/platform/perf/rings.h"
+#include "vm_trace/platform/perf/tracefs.h"
 #include "vm_trace/streams/kernel/kernel_reader.h"
 
 #include <stdio.h>

@@ -5,14 +5,11 @@
  * that the compiler keeps the order.
  */
 #include "vm_trace/streams/samples/sample_ring.h"
+#include "vm_trace/platform/platform.h"
 
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
-
-#ifndef MAP_NORESERVE
-# define MAP_NORESERVE 0
-#endif
 
 enum { BYTES = 4 << 20 };
 #define OLD_NS UINT64_C(100000000)
@@ -40,8 +37,8 @@ rb_vm_trace_sample_ring_lend(struct vm_trace_sample_rings *rings)
         rings->free = ring->next_free;
         return ring;
     }
-    ring = mmap(NULL, sizeof(*ring), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (ring == MAP_FAILED) return NULL;
+    ring = rb_vm_trace_platform_zeros(sizeof(*ring));
+    if (!ring) return NULL;
     ring->walk.frames = ring->frames;
     ring->walk.capacity = HOST_SAMPLE_SLOTS;
     ring->next = rings->all;

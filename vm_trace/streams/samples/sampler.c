@@ -4,38 +4,22 @@
  * A thread that is about to give up the GVL waits for a signal that is on its way, so that it does
  * not arrive in a system call that the thread may then begin.
  */
-#ifndef _GNU_SOURCE
-# define _GNU_SOURCE 1 /* syscall */
-#endif
 #include "vm_trace/streams/samples/sampler.h"
 #include "vm_trace/base/clock.h"
 #include "vm_trace/base/messages.h"
 #include "vm_trace/base/native_thread.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
-#include <semaphore.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
-
-#ifdef __linux__
-# include <sys/syscall.h>
-
-#ifndef SYS_close_range
-# define SYS_close_range 436
-#endif
-#define UNSHARE_TABLE 2U /* CLOSE_RANGE_UNSHARE of linux/close_range.h, which older headers lack */
 
 enum {
     SIGNAL = SIGURG,
     BLOCK = 256, MOST_BLOCKS = 64, /* slots: 16,384 threads */
-    MOST_UNANSWERED = 100,     /* looks; then it has the signal blocked, and gets no more until it answers */
-    TIMER_SLACK_NS = 1000
+    MOST_UNANSWERED = 100      /* looks; then it has the signal blocked, and gets no more until it answers */
 };
 #define WAIT_NS UINT64_C(1000000) /* for a signal that is on its way */
 #define WAKE_NS UINT64_C(100000) /* CPU time of a wait that going to sleep and waking up may take */
@@ -49,7 +33,7 @@ static struct {
     _Atomic bool stop;
     pthread_t thread;
     pthread_mutex_t lock;      /* guards used, and what is free */
-    sem_t stopped;             /* wakes the thread when it is to end */
+    struct vm_trace_wakeup stopped; /* wakes the thread when it is to end */
     struct vm_trace_sampled *_Atomic blocks[MOST_BLOCKS];
     _Atomic uint32_t used;     /* no slot from here on was ever used */
     uint32_t free;             /* slots below that are free: they are searched for */
@@ -67,7 +51,7 @@ static __thread uint32_t own_tid;
 static uint32_t
 thread_id(void)
 {
-    if (!own_tid) own_tid = (uint32_t)syscall(SYS_gettid);
+    if (!own_tid) own_tid = rb_vm_trace_platform_thread_id();
     return own_tid;
 }
 
@@ -212,19 +196,12 @@ rb_vm_trace_sampled_each(void (*function)(struct vm_trace_sampled *thread, void 
 
 /* --- CPU time -------------------------------------------------------------------------------------- */
 
-/* That of a native thread of this process, as pthread_getcpuclockid(3) names it; 0: it has ended. */
-static uint64_t
-cpu_ns_of(uint32_t tid)
-{
-    enum { PER_THREAD = 4, SCHEDULER = 2 };
-    return clock_ns_of((clockid_t)(~tid << 3 | PER_THREAD | SCHEDULER));
-}
-
 /* What the thread has used since it was charged last. */
 static uint64_t
 more_cpu_ns(struct vm_trace_sampled *thread, uint32_t tid)
 {
-    uint64_t now = cpu_ns_of(tid), before = atomic_load_explicit(&thread->cpu_ns, memory_order_relaxed);
+    uint64_t now = rb_vm_trace_platform_thread_cpu_ns(tid);
+    uint64_t before = atomic_load_explicit(&thread->cpu_ns, memory_order_relaxed);
     if (now <= before) return 0;
     atomic_store_explicit(&thread->cpu_ns, now, memory_order_relaxed);
     return now - before;
@@ -262,7 +239,8 @@ rb_vm_trace_sampled_charge_cpu(struct vm_trace_sampled *thread)
     uint32_t tid = thread_id();
     uint64_t until_ns = atomic_exchange_explicit(&thread->ran_until_ns, 0, memory_order_relaxed);
     if (atomic_load_explicit(&thread->tid, memory_order_relaxed) != tid)
-        atomic_store_explicit(&thread->cpu_ns, cpu_ns_of(tid), memory_order_relaxed); /* another native thread */
+        /* another native thread */
+        atomic_store_explicit(&thread->cpu_ns, rb_vm_trace_platform_thread_cpu_ns(tid), memory_order_relaxed);
     else if (!until_ns)
         charge(thread, VM_TRACE_CHARGE_BLOCKED, more_cpu_ns(thread, tid)); /* else the next look has the sum */
     if (!until_ns) until_ns = atomic_load_explicit(&sampler.looked_ns, memory_order_relaxed);
@@ -276,7 +254,7 @@ rb_vm_trace_sampled_see_wait(struct vm_trace_sampled *thread)
     uint32_t wait = atomic_load_explicit(&thread->waits, memory_order_acquire);
     if (atomic_load_explicit(&thread->seen_wait, memory_order_relaxed) == wait) return;
     if (atomic_load_explicit(&thread->shares_native, memory_order_relaxed)) return;
-    uint64_t cpu_ns = cpu_ns_of(tid);
+    uint64_t cpu_ns = rb_vm_trace_platform_thread_cpu_ns(tid);
     if (atomic_load_explicit(&thread->waits, memory_order_acquire) != wait) return; /* it runs on */
     atomic_store_explicit(&thread->seen_cpu_ns, cpu_ns, memory_order_relaxed);
     atomic_store_explicit(&thread->seen_ns, rb_vm_trace_clock_system_ns(), memory_order_relaxed);
@@ -289,7 +267,7 @@ rb_vm_trace_sampled_cpu_share(struct vm_trace_sampled *thread, uint64_t to_ns)
     uint32_t wait = atomic_load_explicit(&thread->waits, memory_order_relaxed);
     if (atomic_load_explicit(&thread->seen_wait, memory_order_acquire) != wait) return 0;
     uint64_t from_ns = atomic_load_explicit(&thread->seen_ns, memory_order_relaxed);
-    uint64_t cpu_ns = cpu_ns_of(atomic_load_explicit(&thread->tid, memory_order_relaxed));
+    uint64_t cpu_ns = rb_vm_trace_platform_thread_cpu_ns(atomic_load_explicit(&thread->tid, memory_order_relaxed));
     uint64_t before_ns = atomic_load_explicit(&thread->seen_cpu_ns, memory_order_relaxed);
     atomic_fetch_add_explicit(&thread->waits, 1, memory_order_release);
     if (to_ns <= from_ns || cpu_ns < before_ns + WAKE_NS) return 0;
@@ -364,77 +342,17 @@ rb_vm_trace_sampled_settle(struct vm_trace_sampled *thread)
 
 /* --- the sampler's thread ----------------------------------------------------------------------------- */
 
-/* System calls that go on after a signal, or that no signal interrupts: those on files. */
-static bool
-goes_on_p(long number)
-{
-    static const long numbers[] = {
-        -1, /* none: it waits for memory */
-#ifdef SYS_open
-        SYS_open, SYS_stat, SYS_lstat, SYS_unlink, SYS_rename, SYS_mkdir, SYS_getdents,
-#endif
-        SYS_read, SYS_pread64, SYS_readv, SYS_openat, SYS_close, SYS_fstat, SYS_newfstatat, SYS_fsync, SYS_fdatasync,
-        SYS_getdents64, SYS_unlinkat, SYS_renameat2, SYS_mkdirat, SYS_mmap, SYS_munmap, SYS_madvise, SYS_mprotect
-#ifdef SYS_statx
-        , SYS_statx
-#endif
-    };
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-        if (numbers[i] == number) return true;
-    }
-    return false;
-}
-
-enum running { ON_CPU, OFF_CPU, ASLEEP }; /* OFF_CPU: it may be signalled all the same */
-
-/* Its table of descriptors is the sampler's own. */
-static void
-close_file(struct vm_trace_sampled *thread)
-{
-    if (thread->file_and_1) close(thread->file_and_1 - 1);
-    thread->file_and_1 = 0;
-}
-
-/*
- * Whether it has a CPU, or only waits for one, which is no system call's doing. One that is not known for
- * want of a descriptor may be in a system call that a signal would interrupt.
- */
-static enum running
+/* Without descriptors of the sampler's own, on an older kernel, nothing tells without the program's. */
+static enum vm_trace_running
 look_whether_it_runs(struct vm_trace_sampled *thread, uint32_t tid)
 {
-    char text[64];
-    if (!sampler.own_files) return ON_CPU; /* an older kernel: nothing tells without the program's descriptors */
-    if (!thread->file_and_1 || thread->file_tid != tid) {
-        close_file(thread);
-        snprintf(text, sizeof(text), "/proc/self/task/%u/syscall", (unsigned)tid);
-        int file = open(text, O_RDONLY | O_CLOEXEC);
-        if (file < 0) return errno == EMFILE || errno == ENFILE ? ASLEEP : ON_CPU; /* there is no /proc */
-        thread->file_and_1 = file + 1;
-        thread->file_tid = tid;
-    }
-    ssize_t bytes = pread(thread->file_and_1 - 1, text, sizeof(text) - 1, 0);
-    if (bytes <= 0) { /* another thread has that id by now, or none */
-        close_file(thread);
-        return ASLEEP;
-    }
-    if (text[0] == 'r') return ON_CPU; /* "running" */
-    text[bytes] = '\0';
-    return goes_on_p(strtol(text, NULL, 10)) ? OFF_CPU : ASLEEP;
+    return sampler.own_files ? rb_vm_trace_platform_thread_running(&thread->file, tid) : VM_TRACE_ON_CPU;
 }
 
-/* How long a native thread has waited for a CPU since it began, up to its last one; 0: the kernel does not say. */
 static uint64_t
 delay_ns_of(uint32_t tid)
 {
-    char text[96];
-    snprintf(text, sizeof(text), "/proc/self/task/%u/schedstat", (unsigned)tid);
-    int file = sampler.own_files ? open(text, O_RDONLY | O_CLOEXEC) : -1;
-    ssize_t bytes = file < 0 ? -1 : read(file, text, sizeof(text) - 1);
-    if (file >= 0) close(file);
-    if (bytes <= 0) return 0;
-    text[bytes] = '\0';
-    const char *second = strchr(text, ' '); /* the first is its CPU time */
-    return second ? strtoull(second, NULL, 10) : 0;
+    return sampler.own_files ? rb_vm_trace_platform_thread_delay_ns(tid) : 0;
 }
 
 /* A look at all threads. */
@@ -456,7 +374,7 @@ time_without_cpu(struct vm_trace_sampled *thread, uint32_t tid, const struct loo
     if (thread->cpu_tid != tid) { /* another native thread: nothing to compare with */
         thread->cpu_tid = tid;
         thread->delay_ns = delay_ns_of(tid);
-        atomic_store_explicit(&thread->cpu_ns, cpu_ns_of(tid), memory_order_relaxed);
+        atomic_store_explicit(&thread->cpu_ns, rb_vm_trace_platform_thread_cpu_ns(tid), memory_order_relaxed);
         return 0;
     }
     uint64_t ran_ns = more_cpu_ns(thread, tid), without_ns = charged_ns;
@@ -490,14 +408,14 @@ signal_thread(struct vm_trace_sampled *thread, uint32_t tid)
     uint32_t runs = VM_TRACE_RUNS;
     if (thread->unanswered > MOST_UNANSWERED) return;
     if (!atomic_compare_exchange_strong(&thread->phase, &runs, VM_TRACE_SIGNALLED)) return;
-    if (syscall(SYS_tgkill, getpid(), tid, SIGNAL) == 0) return;
+    if (rb_vm_trace_platform_signal_thread(tid, SIGNAL)) return;
     uint32_t signalled = VM_TRACE_SIGNALLED; /* else it has gone on without it */
     atomic_compare_exchange_strong(&thread->phase, &signalled, VM_TRACE_RUNS);
 }
 
 /* Charge wall-clock time to one that runs Ruby. Returns whether there is any that its next sample is to have. */
 static bool
-charge_running(struct vm_trace_sampled *thread, uint32_t tid, const struct look *look, enum running running,
+charge_running(struct vm_trace_sampled *thread, uint32_t tid, const struct look *look, enum vm_trace_running running,
                uint64_t moments)
 {
     uint64_t ns = moments * sampler.sampling.period_ns, without_ns = 0;
@@ -507,7 +425,7 @@ charge_running(struct vm_trace_sampled *thread, uint32_t tid, const struct look 
         moments += before.ticks;
     }
     if (!ns) return atomic_load_explicit(&thread->charged[VM_TRACE_CHARGE_RUNNING].ns, memory_order_relaxed) > 0;
-    without_ns = running == ON_CPU ? time_without_cpu(thread, tid, look, ns) : ns;
+    without_ns = running == VM_TRACE_ON_CPU ? time_without_cpu(thread, tid, look, ns) : ns;
     if (without_ns < ns) sampled_charge(thread, VM_TRACE_CHARGE_RUNNING, ns - without_ns, moments);
     if (without_ns) sampled_charge(thread, VM_TRACE_CHARGE_NO_CPU, without_ns, without_ns < ns ? 0 : moments);
     return true;
@@ -520,7 +438,7 @@ look_at_running(struct vm_trace_sampled *thread, const struct look *look, bool s
     uint32_t tid = atomic_load_explicit(&thread->tid, memory_order_relaxed);
     if (atomic_exchange_explicit(&thread->answered, false, memory_order_relaxed)) thread->unanswered = 0;
     if (sampler.sampling.cpu && !charge_cpu(thread, tid, look->elapsed_ns)) return; /* it did not run */
-    enum running running = look_whether_it_runs(thread, tid);
+    enum vm_trace_running running = look_whether_it_runs(thread, tid);
     if (!sampler.sampling.cpu && !charge_running(thread, tid, look, running, moments)) return;
     if (!look->handled) {
         uint32_t on_its_way = VM_TRACE_SIGNALLED; /* to the program's own handler */
@@ -528,9 +446,9 @@ look_at_running(struct vm_trace_sampled *thread, const struct look *look, bool s
         sampler.unhandled++;
     }
     else if (signalled) {
-        thread->unanswered += running == ON_CPU;
+        thread->unanswered += running == VM_TRACE_ON_CPU;
     }
-    else if (running != ASLEEP) {
+    else if (running != VM_TRACE_ASLEEP) {
         signal_thread(thread, tid);
     }
 }
@@ -542,7 +460,7 @@ look_at(struct vm_trace_sampled *thread, const struct look *look)
     uint64_t moments = take_due(thread, look->now_ns, &phase);
     switch (phase) {
       case VM_TRACE_NOBODY:
-        close_file(thread);
+        rb_vm_trace_platform_thread_file_close(&thread->file);
         return;
       case VM_TRACE_RUNS:
       case VM_TRACE_SIGNALLED:
@@ -565,12 +483,7 @@ look_at(struct vm_trace_sampled *thread, const struct look *look)
 static void
 sleep_for(uint64_t ns)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    ns += (uint64_t)until.tv_nsec;
-    until.tv_sec += (time_t)(ns / 1000000000);
-    until.tv_nsec = (long)(ns % 1000000000);
-    while (sem_clockwait(&sampler.stopped, CLOCK_MONOTONIC, &until) != 0 && errno == EINTR) continue;
+    rb_vm_trace_wakeup_wait(&sampler.stopped, clock_ns_of(CLOCK_MONOTONIC) + ns);
 }
 
 /* How long the sampler's thread has waited for a CPU since it was late before. */
@@ -602,9 +515,8 @@ run(void *ignored)
 {
     (void)ignored;
     native_thread_name();
-    prctl(PR_SET_TIMERSLACK, (unsigned long)TIMER_SLACK_NS);
     /* Its files are in a table of its own: the program's descriptors are as they would be. */
-    sampler.own_files = syscall(SYS_close_range, 3U, ~0U, UNSHARE_TABLE) == 0;
+    sampler.own_files = rb_vm_trace_platform_begin_sampling();
     for (;;) {
         uint64_t now_ns = rb_vm_trace_clock_system_ns();
         if (now_ns < sampler.due_ns) sleep_for(sampler.due_ns - now_ns);
@@ -646,7 +558,7 @@ rb_vm_trace_sampler_start(const struct vm_trace_sampling *sampling)
     sampler.due_ns = due_after(sampler.start_ns);
     atomic_store(&sampler.looked_ns, sampler.start_ns);
     atomic_store(&sampler.stop, false);
-    sem_init(&sampler.stopped, 0, 0);
+    rb_vm_trace_wakeup_init(&sampler.stopped);
     const char *why = install_handler();
     if (why) return why;
     atomic_store(&sampler.on, true);
@@ -662,7 +574,7 @@ rb_vm_trace_sampler_stop(void)
 {
     if (sampler.running) {
         atomic_store_explicit(&sampler.stop, true, memory_order_release);
-        sem_post(&sampler.stopped);
+        rb_vm_trace_wakeup_post(&sampler.stopped);
         pthread_join(sampler.thread, NULL);
         begin_look(); /* a thread that has got no CPU has missed all */
         sampler.running = false;
@@ -693,7 +605,7 @@ rb_vm_trace_sampler_forget(void)
     sampler.free = 0;
     for (uint32_t i = 0; i < used; i++) {
         sampled_phase(slot(i), VM_TRACE_NOBODY);
-        slot(i)->file_and_1 = 0; /* they have gone with the sampler's thread */
+        slot(i)->file.fd_and_1 = 0; /* they have gone with the sampler's thread */
     }
 }
 
@@ -708,5 +620,3 @@ rb_vm_trace_sampler_unhandled(void)
 {
     return sampler.unhandled;
 }
-
-#endif

@@ -24,6 +24,8 @@
  *     BLOCKS, WAITS        without the GVL: for something else, or for the GVL
  */
 
+#include "vm_trace/platform/platform.h"
+
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -80,8 +82,7 @@ struct vm_trace_sampled {
     uint64_t since_ns;         /* of the phases BLOCKS and COLLECTS */
     bool computes;             /* it had a CPU in the last wait that was charged */
     /* The sampler's own; they stay when the thread has ended. */
-    uint32_t file_tid;         /* whose file that is */
-    int file_and_1;            /* what tells whether it runs, a descriptor of the sampler's; 0: none */
+    struct vm_trace_thread_file file; /* what tells whether it runs */
     uint32_t cpu_tid;          /* whose CPU time the clock of wall time was compared with last */
     uint64_t delay_ns;         /* how long that one has waited for a CPU, as far as it is charged, */
     bool delayed;              /* and whether it may have waited longer */

@@ -5,9 +5,6 @@
  * anything of it can be freed. A thread that waits has the same stack all the time: what is charged to
  * its waiting is written when it runs on, or by another thread of its ractor, which has the GVL.
  */
-#ifndef _GNU_SOURCE
-# define _GNU_SOURCE 1 /* names of registers */
-#endif
 #include "vm_trace/streams/samples/samples.h"
 #include "vm_trace/base/code_region.h"
 #include "vm_trace/base/numbers.h"
@@ -19,7 +16,6 @@
 #include "vm_trace/streams/threads/thread_records.h"
 
 #include <string.h>
-#include <ucontext.h>
 
 #define LEAST_PERIOD_NS UINT64_C(100000)
 #define MOST_PERIOD_NS UINT64_C(10000000000)
@@ -236,25 +232,15 @@ put_stale_wait(struct vm_trace_sampled *thread, void *data)
 
 /* --- the handler --------------------------------------------------------------------------------- */
 
-#if defined(__x86_64__)
-# define INTERRUPTED_PC(context) ((uintptr_t)(context)->uc_mcontext.gregs[REG_RIP])
-# define INTERRUPTED_SP(context) ((uintptr_t)(context)->uc_mcontext.gregs[REG_RSP])
-# define RETURN_ADDRESS(context) ((uintptr_t)0) /* it is on the stack */
-#elif defined(__aarch64__)
-# define INTERRUPTED_PC(context) ((uintptr_t)(context)->uc_mcontext.pc)
-# define INTERRUPTED_SP(context) ((uintptr_t)(context)->uc_mcontext.sp)
-# define RETURN_ADDRESS(context) ((uintptr_t)(context)->uc_mcontext.regs[30])
-#endif
-
 /* Of a thread that runs. After an exception, words that an earlier call has left on the stack may mislead. */
 static enum vm_trace_sample_state
-running_state(struct rb_execution_context_struct *ec, const void *at)
+running_state(struct rb_execution_context_struct *ec, const void *context)
 {
     enum { MOST_BYTES = 32 << 10 };
-    const ucontext_t *context = at;
-    uintptr_t sp = INTERRUPTED_SP(context), end;
-    bool compiled = rb_vm_trace_code_p(INTERRUPTED_PC(context)) || rb_vm_trace_code_p(RETURN_ADDRESS(context));
-    if (compiled) return VM_TRACE_SAMPLE_COMPILED;
+    const struct vm_trace_interrupted interrupted = rb_vm_trace_platform_interrupted(context);
+    uintptr_t sp = interrupted.sp, end;
+    if (rb_vm_trace_code_p(interrupted.pc) || rb_vm_trace_code_p(interrupted.return_address))
+        return VM_TRACE_SAMPLE_COMPILED;
     switch (rb_vm_trace_host_compiled(ec, sp, &end)) {
       case HOST_COMPILED:
         return VM_TRACE_SAMPLE_COMPILED;
@@ -507,12 +493,10 @@ static const char *
 refuse(uint64_t rate, const char *only)
 {
     (void)only;
-#if defined(__linux__) && defined(INTERRUPTED_PC)
+    if (!rate) return NULL;
+    const char *why = rb_vm_trace_platform_no_sampling();
     /* Code dies in a collection, which a sample must not be named across. */
-    return rate ? rb_vm_trace_why_no_collections() : NULL;
-#else
-    return rate ? "samples need Linux on x86-64 or arm64" : NULL;
-#endif
+    return why ? why : rb_vm_trace_why_no_collections();
 }
 
 /* "cpu", "wall", or the period. */

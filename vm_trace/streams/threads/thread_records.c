@@ -2,7 +2,7 @@
  * Records of threads. See thread_records.h.
  */
 #include "vm_trace/streams/threads/thread_records.h"
-#include "vm_trace/base/symbol_name.h"
+#include "vm_trace/platform/platform.h"
 
 #include <string.h>
 
@@ -25,7 +25,7 @@ name_of_function(struct vm_trace_threads_state *state, const void *function)
     rb_vm_trace_string_release(state->functions[at].name);
     state->functions[at].function = function;
     state->functions[at].name = NULL;
-    const char *name = rb_vm_trace_symbol_name(function);
+    const char *name = rb_vm_trace_platform_function_name(function);
     if (name) state->functions[at].name = rb_vm_trace_string_intern(name, strlen(name));
     return state->functions[at].name;
 }

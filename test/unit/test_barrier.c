@@ -6,7 +6,7 @@
 # define _GNU_SOURCE 1 /* RTLD_NEXT */
 #endif
 #include "harness.h"
-#include "vm_trace/base/membarrier.h"
+#include "vm_trace/platform/platform.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -74,7 +74,7 @@ store_and_load(void *nothing)
 static void
 threads_pass_the_barrier_without_one_of_their_own(void **state)
 {
-    if (!rb_vm_trace_membarrier()) skip_because("this kernel refuses membarrier");
+    if (!rb_vm_trace_platform_barrier()) skip_because("this kernel refuses membarrier");
     if (sysconf(_SC_NPROCESSORS_ONLN) < 2) skip_because("threads run side by side on two processors only");
     pthread_t other;
     assert_int_equal(pthread_create(&other, NULL, store_and_load, NULL), 0);
@@ -83,7 +83,7 @@ threads_pass_the_barrier_without_one_of_their_own(void **state)
         shared.fast = shared.slow = 0;
         __atomic_store_n(&shared.round, round, __ATOMIC_RELEASE);
         __atomic_store_n(&shared.slow, 1, __ATOMIC_RELAXED);
-        assert_true(rb_vm_trace_membarrier());
+        assert_true(rb_vm_trace_platform_barrier());
         int seen = __atomic_load_n(&shared.fast, __ATOMIC_RELAXED);
         wait_for_round(&shared.done, round);
         if (!seen && !__atomic_load_n(&shared.seen_by_fast, __ATOMIC_RELAXED)) neither++;
@@ -95,22 +95,22 @@ threads_pass_the_barrier_without_one_of_their_own(void **state)
 static void
 process_is_registered_once(void **state)
 {
-    if (!rb_vm_trace_membarrier_sync_core()) skip_because("this kernel does not know this barrier");
+    if (!rb_vm_trace_platform_sync_cores()) skip_because("this kernel does not know this barrier");
     int first = calls;
-    assert_true(rb_vm_trace_membarrier_sync_core());
+    assert_true(rb_vm_trace_platform_sync_cores());
     assert_int_equal(calls - first, 1);
 }
 
 static void
 forked_child_passes_the_barrier(void *nothing)
 {
-    assert_true(rb_vm_trace_membarrier());
+    assert_true(rb_vm_trace_platform_barrier());
 }
 
 static void
 child_has_the_barrier_too(void **state)
 {
-    if (!rb_vm_trace_membarrier()) skip_because("this kernel refuses membarrier");
+    if (!rb_vm_trace_platform_barrier()) skip_because("this kernel refuses membarrier");
     in_child(forked_child_passes_the_barrier, NULL);
 }
 
@@ -121,8 +121,8 @@ refused_call_is_reported_and_leaves_errno(void **state)
     for (int i = 0; i < 3; i++) {
         refusal = refusals[i];
         errno = EINTR;
-        assert_false(rb_vm_trace_membarrier());
-        assert_false(rb_vm_trace_membarrier_sync_core());
+        assert_false(rb_vm_trace_platform_barrier());
+        assert_false(rb_vm_trace_platform_sync_cores());
         assert_int_equal(errno, EINTR);
     }
 }

@@ -1,8 +1,10 @@
-#ifndef RUBY_VM_TRACE_PERF_SUPPORT_H
-#define RUBY_VM_TRACE_PERF_SUPPORT_H 1
+#ifndef RUBY_VM_TRACE_PLATFORM_PERF_SUPPORT_H
+#define RUBY_VM_TRACE_PLATFORM_PERF_SUPPORT_H 1
 /* Whether this is built with perf_event_open(2), as Linux 5.13 has it (attr.inherit_thread). */
 
-#if defined(__linux__)
+#include "vm_trace/platform/platform.h"
+
+#if VM_TRACE_PLATFORM_LINUX
 # include <linux/perf_event.h>
 # include <sys/syscall.h>
 #endif
@@ -12,4 +14,4 @@
 # define PERF_SUPPORTED 0
 #endif
 
-#endif /* RUBY_VM_TRACE_PERF_SUPPORT_H */
+#endif /* RUBY_VM_TRACE_PLATFORM_PERF_SUPPORT_H */

@@ -12,10 +12,10 @@
 #ifndef _GNU_SOURCE
 # define _GNU_SOURCE 1 /* prlimit, syscall */
 #endif
-#include "vm_trace/perf/rings.h"
-#include "vm_trace/perf/refusal.h"
-#include "vm_trace/perf/support.h"
-#include "vm_trace/perf/tracefs.h"
+#include "vm_trace/platform/perf/rings.h"
+#include "vm_trace/platform/perf/refusal.h"
+#include "vm_trace/platform/perf/support.h"
+#include "vm_trace/platform/perf/tracefs.h"
 
 #if PERF_SUPPORTED
 

@@ -1,5 +1,5 @@
-#ifndef RUBY_VM_TRACE_PERF_REFUSAL_H
-#define RUBY_VM_TRACE_PERF_REFUSAL_H 1
+#ifndef RUBY_VM_TRACE_PLATFORM_PERF_REFUSAL_H
+#define RUBY_VM_TRACE_PLATFORM_PERF_REFUSAL_H 1
 /* Why the kernel refuses to record, in words. */
 
 /*
@@ -9,4 +9,4 @@
  */
 const char *rb_vm_trace_perf_refusal(int tracefs_error, int open_error, int paranoid);
 
-#endif /* RUBY_VM_TRACE_PERF_REFUSAL_H */
+#endif /* RUBY_VM_TRACE_PLATFORM_PERF_REFUSAL_H */

@@ -1,5 +1,5 @@
-#ifndef RUBY_VM_TRACE_PERF_RECORDS_H
-#define RUBY_VM_TRACE_PERF_RECORDS_H 1
+#ifndef RUBY_VM_TRACE_PLATFORM_PERF_RECORDS_H
+#define RUBY_VM_TRACE_PLATFORM_PERF_RECORDS_H 1
 /*
  * What the kernel says of this process's threads, decoded from what perf_event_open(2) puts into its
  * rings.
@@ -87,4 +87,4 @@ bool rb_vm_trace_perf_decode(const struct vm_trace_tracepoints *tracepoints, con
 /* The time of a record, by the ring's clock. */
 uint64_t rb_vm_trace_perf_record_ns(const void *at, size_t bytes);
 
-#endif /* RUBY_VM_TRACE_PERF_RECORDS_H */
+#endif /* RUBY_VM_TRACE_PLATFORM_PERF_RECORDS_H */

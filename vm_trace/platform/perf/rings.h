@@ -1,5 +1,5 @@
-#ifndef RUBY_VM_TRACE_PERF_RINGS_H
-#define RUBY_VM_TRACE_PERF_RINGS_H 1
+#ifndef RUBY_VM_TRACE_PLATFORM_PERF_RINGS_H
+#define RUBY_VM_TRACE_PLATFORM_PERF_RINGS_H 1
 /*
  * The rings that the kernel writes into: one a CPU, for all threads of this process. Events of a
  * thread are inherited by the threads that it creates, so a new thread is recorded from its first
@@ -10,7 +10,7 @@
  * close none.
  */
 
-#include "vm_trace/perf/records.h"
+#include "vm_trace/platform/perf/records.h"
 
 struct rb_vm_trace_perf;
 
@@ -56,4 +56,4 @@ void rb_vm_trace_perf_close(struct rb_vm_trace_perf *perf);
 /* Have the thread `tid`, which may be in rb_vm_trace_perf_wait, go on. Any thread. */
 void rb_vm_trace_perf_wake(uint32_t tid);
 
-#endif /* RUBY_VM_TRACE_PERF_RINGS_H */
+#endif /* RUBY_VM_TRACE_PLATFORM_PERF_RINGS_H */

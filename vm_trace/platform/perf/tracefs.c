@@ -2,7 +2,7 @@
  * Reading tracefs. See tracefs.h; the files are described in the kernel's
  * Documentation/trace/events.rst.
  */
-#include "vm_trace/perf/tracefs.h"
+#include "vm_trace/platform/perf/tracefs.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,11 +1,12 @@
 /*
  * Names of system calls and errors. See names.h. The build lists them (system_names.sh).
  */
-#include "vm_trace/perf/names.h"
+#include "vm_trace/platform/perf/names.h"
+#include "vm_trace/platform/platform.h"
 
 #include <errno.h>
 #include <stddef.h>
-#if defined(__linux__)
+#if VM_TRACE_PLATFORM_LINUX
 # include <asm/unistd.h>
 #endif
 
@@ -17,7 +18,9 @@ struct name {
 #define ERROR_NUMBER(name)
 static const struct name calls[] = {
 #define SYSTEM_CALL(name) { __NR_##name, #name },
-#include "vm_trace/perf/system_names.inc"
+#if VM_TRACE_PLATFORM_LINUX
+# include "vm_trace/platform/perf/system_names.inc"
+#endif
 #undef SYSTEM_CALL
     { -1, NULL }
 };
@@ -29,7 +32,7 @@ enum { KERNEL_ERESTARTSYS = 512, KERNEL_ERESTARTNOINTR, KERNEL_ERESTARTNOHAND, K
 #define SYSTEM_CALL(name)
 static const struct name errors[] = {
 #define ERROR_NUMBER(name) { name, #name },
-#include "vm_trace/perf/system_names.inc"
+#include "vm_trace/platform/perf/system_names.inc"
 #undef ERROR_NUMBER
     { KERNEL_ERESTARTSYS, "ERESTARTSYS" },
     { KERNEL_ERESTARTNOINTR, "ERESTARTNOINTR" },

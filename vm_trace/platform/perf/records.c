@@ -4,8 +4,8 @@
  * Layouts are those of perf_event_open(2), "MMAP layout", for the fields that rings.c requests: TID,
  * TIME and CPU, then RAW of tracepoints. Records other than samples have the first three at their end.
  */
-#include "vm_trace/perf/records.h"
-#include "vm_trace/perf/support.h"
+#include "vm_trace/platform/perf/records.h"
+#include "vm_trace/platform/perf/support.h"
 
 #include <string.h>
 

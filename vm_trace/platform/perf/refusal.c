@@ -2,7 +2,7 @@
  * Why the kernel refuses. See refusal.h. The rules are those of kernel.perf_event_paranoid in the
  * kernel's Documentation/admin-guide/sysctl/kernel.rst, and of perf-security.rst beside it.
  */
-#include "vm_trace/perf/refusal.h"
+#include "vm_trace/platform/perf/refusal.h"
 
 #include <errno.h>
 #include <fcntl.h>

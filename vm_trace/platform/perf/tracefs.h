@@ -1,8 +1,8 @@
-#ifndef RUBY_VM_TRACE_PERF_TRACEFS_H
-#define RUBY_VM_TRACE_PERF_TRACEFS_H 1
+#ifndef RUBY_VM_TRACE_PLATFORM_PERF_TRACEFS_H
+#define RUBY_VM_TRACE_PLATFORM_PERF_TRACEFS_H 1
 /* What tracefs says of tracepoints. Reads files; any thread. */
 
-#include "vm_trace/perf/records.h"
+#include "vm_trace/platform/perf/records.h"
 
 /* An argument of a system call. */
 struct vm_trace_call_argument {
@@ -24,4 +24,4 @@ int rb_vm_trace_tracefs_find(unsigned wanted, struct vm_trace_tracepoints *trace
 int rb_vm_trace_tracefs_arguments(const char *call,
                                   struct vm_trace_call_argument arguments_out[VM_TRACE_SYSCALL_ARGUMENTS]);
 
-#endif /* RUBY_VM_TRACE_PERF_TRACEFS_H */
+#endif /* RUBY_VM_TRACE_PLATFORM_PERF_TRACEFS_H */

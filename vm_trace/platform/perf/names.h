@@ -1,5 +1,5 @@
-#ifndef RUBY_VM_TRACE_PERF_NAMES_H
-#define RUBY_VM_TRACE_PERF_NAMES_H 1
+#ifndef RUBY_VM_TRACE_PLATFORM_PERF_NAMES_H
+#define RUBY_VM_TRACE_PLATFORM_PERF_NAMES_H 1
 /* Names of system calls and of errors, from the headers of the system that this was built on. Any thread. */
 
 #include <stdint.h>
@@ -10,4 +10,4 @@ const char *rb_vm_trace_system_call_name(int64_t number);
 /* "EAGAIN"; NULL: none. `error` is an errno, or one of those that only the kernel itself sees. Static. */
 const char *rb_vm_trace_error_name(int64_t error);
 
-#endif /* RUBY_VM_TRACE_PERF_NAMES_H */
+#endif /* RUBY_VM_TRACE_PLATFORM_PERF_NAMES_H */
