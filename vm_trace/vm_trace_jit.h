@@ -14,8 +14,12 @@ struct rb_vm_trace_site;
 enum rb_vm_trace_kind {
     RB_VM_TRACE_SIDE_EXIT,
     RB_VM_TRACE_RECOMPILE_EXIT,
-    RB_VM_TRACE_FALLBACK
+    RB_VM_TRACE_FALLBACK,
+    RB_VM_TRACE_COUNTER          /* nothing exits: a counter of the JIT's statistics, named by `reason`, at a line */
 };
+
+/* The number of them. */
+#define RB_VM_TRACE_KINDS 4
 
 /* What a recompile exit led to. The numbers are known to the JIT. */
 enum rb_vm_trace_outcome {
@@ -45,6 +49,7 @@ struct rb_vm_trace_config {
     struct rb_vm_trace_max_size max_size;
     bool compiles;
     bool invalidations;
+    bool counters;
 };
 
 /*
@@ -62,6 +67,7 @@ struct rb_vm_trace_jit {
     const char *exits_flag;      /* what follows "trace-" in the flag that traces exits: "exits" */
     const char *example_counter; /* a name that counter_p knows, for messages */
     bool fallbacks;              /* it has fallbacks, and flags for them */
+    bool counters;               /* its code can count at sites what its statistics count (the stream `counters`) */
     /* Whether it has a counter of that name. */
     bool (*counter_p)(const char *name);
     /* Patch code for what exits_on will be called with. What is patched does nothing before. */
@@ -287,6 +293,9 @@ void rb_vm_trace_first_hit(const struct rb_vm_trace_site *site, struct rb_execut
  */
 void rb_vm_trace_hit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec);
 
+/* Count at the site of a counter, in C. */
+void rb_vm_trace_count(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec);
+
 /* What the fallback called, that rb_vm_trace_hit was called before, has returned. GVL held. */
 void rb_vm_trace_fallback_end(struct rb_execution_context_struct *ec);
 
@@ -447,6 +456,7 @@ rb_vm_trace_recompile_exit(struct rb_vm_trace_ractor *ractor, const struct rb_vm
 {
 }
 RB_VM_TRACE_STUB void rb_vm_trace_hit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec) {}
+RB_VM_TRACE_STUB void rb_vm_trace_count(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec) {}
 RB_VM_TRACE_STUB void rb_vm_trace_frame_pushed(struct rb_execution_context_struct *ec, uintptr_t before) {}
 RB_VM_TRACE_STUB void rb_vm_trace_frames_popped(struct rb_execution_context_struct *ec) {}
 RB_VM_TRACE_STUB void rb_vm_trace_jit_frame_begun(struct rb_execution_context_struct *ec) {}

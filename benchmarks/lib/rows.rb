@@ -54,7 +54,7 @@ module Bench
     end
 
     GROUPS = %i[exits yjit throws ractors late size store memory cold tmpfs recorder samples switch hooks markers threads
-                gc allocations states calls kernel sampling saving pieces scale absent off compiling depths].freeze
+                gc allocations states counters calls kernel sampling saving pieces scale absent off compiling depths].freeze
 
     # Not without --only: they need gems, and take a quarter of an hour.
     ON_REQUEST = %i[rails].freeze
@@ -537,6 +537,27 @@ module Bench
                        runs: ratios.size, target: "<= 1.05", met: ratio <= 1.05,
                        note: "processor time of the thread; untraced %.1f ms, traced %.1f ms" %
                              [off, on].map { |list| Statistics.median(list) * 1e3 })
+    end
+
+    # Whole programs: with the stream `counters`, and with ZJIT's own statistics, which count the same for the process.
+    def counters
+      %w[fib nbody].each do |name|
+        flags = { off: [], ours: nil, base: %w[--zjit-stats-quiet] }
+        runs = Array.new([@rounds, 5].max) do |round|
+          @progress&.step(0, 1, round, @rounds, "counters: #{name}")
+          flags.to_h { |kind, own| [kind, own ? run_counting(name, own) : with_trace("counters") { |all, _| run_counting(name, all) }] }
+        end
+        ours, base = %i[ours base].map { |kind| runs.map { |run| run[kind] / run[:off] } }
+        ratios = base.zip(ours).map { |peer, own| peer / own }
+        @rows << Row.new(name: "counters: #{name}, traced / untraced", unit: "times", ours: Statistics.median(ours),
+                         base: Statistics.median(base), ratio: Statistics.median(ratios), spread: spread(ratios),
+                         runs: runs.size, target: "ratio >= 1", met: Statistics.median(ratios) >= 1,
+                         note: "the peer is --zjit-stats-quiet; untraced %.1f ms" % (Statistics.median(runs.map { |run| run[:off] }) * 1e3))
+      end
+    end
+
+    def run_counting(name, flags)
+      @ours.run(Workload.new(name, "#{Workloads::OURS}/#{name}.rb", []), flags: ["--zjit", *flags]).seconds
     end
 
     # A loop that only allocates: sampled beside untraced in the same process, and untraced beside the

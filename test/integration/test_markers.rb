@@ -192,7 +192,7 @@ class TestMarkers < Integration::Test
   end
 
   STREAMS = "exits, fallbacks, compiles, invalidations, markers, threads, gc, allocations, states, calls, syscalls, " \
-            "sched, samples"
+            "sched, samples, counters"
 
   def test_wrong_options_are_one_line
     {

@@ -175,7 +175,7 @@ static void
 exits_of_places_beyond_the_limit_are_counted_and_recorded(void **state)
 {
     (void)state;
-    enum { LIMIT = 16, OWN = LIMIT - 1 - 3 }; /* index 0 is none, and three sites are collective */
+    enum { LIMIT = 16, OWN = LIMIT - 1 - RB_VM_TRACE_KINDS }; /* index 0 is none, and each kind has a collective site */
     static char reasons[LIMIT + 4][8];
     capture_stderr();
     rb_vm_trace_most_sites = LIMIT;
@@ -205,9 +205,9 @@ exits_of_places_beyond_the_limit_are_counted_and_recorded(void **state)
     }
     assert_int_equal(recorded, 4 * 2 + 1 + 9);
     char *said = captured_stderr();
-    const char *message = strstr(said, "ZJIT: 12 places that can exit are traced");
+    const char *message = strstr(said, "ZJIT: 11 places that can exit are traced");
     assert_non_null(message);
-    assert_null(strstr(message + strlen("ZJIT: 12 places"), "places that can exit are traced")); /* once */
+    assert_null(strstr(message + strlen("ZJIT: 11 places"), "places that can exit are traced")); /* once */
     free(said);
     trace_free(trace);
 }
@@ -216,7 +216,7 @@ static void
 places_that_the_method_filter_leaves_out_need_no_room(void **state)
 {
     (void)state;
-    rb_vm_trace_most_sites = 5; /* room for one */
+    rb_vm_trace_most_sites = 1 + RB_VM_TRACE_KINDS + 1; /* room for one */
     assert_true(rb_vm_trace_parse_methods("--zjit-trace-methods", "foo"));
     start(1);
     fake_push(&main_thread, &foo, 7);
@@ -458,7 +458,7 @@ sites_of_thousands_of_iseqs_are_told_apart_and_freed(void **state)
         assert_int_equal(rb_vm_trace_site_count(), 0);
         assert_int_equal(rb_vm_trace_string_count(), strings + 2); /* of the collective sites */
     }
-    assert_true(rb_vm_trace_hits_limit <= ISEQS * 2 + 1 + 3); /* indexes were used again */
+    assert_true(rb_vm_trace_hits_limit <= ISEQS * 2 + 1 + RB_VM_TRACE_KINDS); /* indexes were used again */
     struct trace *trace = finish_traced();
     for (int i = 0; i < ISEQS; i += 101) {
         assert_int_equal(site_hits(trace, reasons[i]), (uint64_t)(ROUNDS * (i % 5) * (1 + i % 3)));

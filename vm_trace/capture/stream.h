@@ -18,7 +18,7 @@ struct rb_vm_trace_ractor;
 struct vm_trace_event;
 
 /* Counters of all streams together. */
-#define VM_TRACE_MAX_COUNTERS 24
+#define VM_TRACE_MAX_COUNTERS 32
 
 /* What was recorded; of a ractor, of all, or of those that have ended. */
 struct vm_trace_totals {
@@ -47,6 +47,8 @@ struct rb_vm_trace_stream {
     const char *const *counters;
     uint64_t sampled_categories; /* a bit for each known string whose events count as `sampled` */
     uint64_t default_rate;       /* what it records where no OPTION says so; 0: 1, which is all */
+    bool by_name;                /* no preset has it, for compiled code gets slower; it is in summaries only where it is
+                                    recorded */
     bool without_jit;            /* records without trace points in compiled code */
     bool needs_jit;              /* there is nothing to record before a JIT is on: a preset and --vm-trace wait for one
                                     that the program turns on (jit_ready) */

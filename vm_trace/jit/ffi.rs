@@ -13,7 +13,7 @@ pub type AnyPtr = *const c_void;
 /// `enum rb_vm_trace_kind`
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Kind { SideExit, RecompileExit, Fallback }
+pub enum Kind { SideExit, RecompileExit, Fallback, Counter }
 
 /// `enum rb_vm_trace_span`
 #[repr(C)]
@@ -42,6 +42,7 @@ pub struct Config {
     max_size: MaxSize,
     pub compiles: bool,
     pub invalidations: bool,
+    pub counters: bool,
 }
 
 /// `struct rb_vm_trace_jit`: describes a JIT. The strings end in NUL.
@@ -52,6 +53,7 @@ pub struct Jit {
     pub exits_flag: *const c_char,
     pub example_counter: *const c_char,
     pub fallbacks: bool,
+    pub counters: bool,
     pub counter_p: extern "C" fn(*const c_char) -> bool,
     pub prepare_exits: Option<extern "C" fn(u64, *const c_char, u64) -> bool>,
     pub exits_on: Option<extern "C" fn(u64, *const c_char) -> *const c_char>,
@@ -139,6 +141,7 @@ c_functions! {
     pub fn rb_vm_trace_current() -> AnyPtr;
     pub fn rb_vm_trace_exit(state: RactorPtr, site: SitePtr, ec: AnyPtr);
     pub fn rb_vm_trace_hit(site: SitePtr, ec: AnyPtr);
+    pub fn rb_vm_trace_count(site: SitePtr, ec: AnyPtr);
     pub fn rb_vm_trace_fallback_end(ec: AnyPtr);
     pub fn rb_vm_trace_frame_pushed(ec: AnyPtr, before: usize);
     pub fn rb_vm_trace_frames_popped(ec: AnyPtr);

@@ -51,7 +51,7 @@ static const char *const option_names[OPTIONS] = {
 static bool
 named_by_itself_p(const struct rb_vm_trace_stream *stream)
 {
-    return stream->without_jit;
+    return stream->without_jit || stream->by_name;
 }
 
 /* Begin and end of messages that have a list of names in them. */

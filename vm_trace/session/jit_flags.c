@@ -70,7 +70,13 @@ rb_vm_trace_start_by_flags(const struct rb_vm_trace_jit *jit)
 {
     static struct rb_vm_trace_config config;
     rb_vm_trace_read_environment();
-    if (!given.exits && !given.fallbacks && !given.compiles && !given.invalidations) {
+    /* Code has trace points for what --vm-trace requests, too, and counters have no other ones. */
+    struct vm_trace_stream_request *requests = rb_vm_trace_session.vm_options.requests;
+    rb_vm_trace_request_along(requests);
+    struct rb_vm_trace_config requested = { .jit = jit->name };
+    rb_vm_trace_streams_config(requests, &requested);
+    bool counters = requested.counters && jit->counters;
+    if (!given.exits && !given.fallbacks && !given.compiles && !given.invalidations && !counters) {
         if (!given.how || given.later) return NULL;
         given.exits = true;
     }
@@ -84,10 +90,8 @@ rb_vm_trace_start_by_flags(const struct rb_vm_trace_jit *jit)
         .compiles = given.compiles,
         .invalidations = given.invalidations
     };
-    /* Code has trace points for what --vm-trace requests, too. */
-    struct vm_trace_stream_request *requests = rb_vm_trace_session.vm_options.requests;
-    rb_vm_trace_request_along(requests);
     rb_vm_trace_streams_config(requests, &config);
     if (!jit->fallbacks) config.fallback_rate = 0;
+    config.counters = counters;
     return rb_vm_trace_start(&config) ? &config : NULL;
 }

@@ -180,7 +180,7 @@ enum { FIRST_COUNTERS = FXT_ARGS_MAX - 4 /* sampled, events, lost, snapshot */ }
 static bool
 counter_wanted(const struct rb_vm_trace_stream *stream, uint64_t count)
 {
-    return stream->rate || !stream->without_jit || count;
+    return stream->rate || !(stream->without_jit || stream->by_name) || count;
 }
 
 /* Write counters from the `from`-th on, at most `most` of those that are wanted. */

@@ -11,7 +11,7 @@
 
 /*
  * `default` may cost a web application at most 2 % (doc/guide/tracing.md). `profile` is what the first screen of
- * `vm-trace report` makes use of. `full` has all streams, so a new stream needs no change here.
+ * `vm-trace report` makes use of. `full` has all streams that compiled code need not be made for.
  */
 const struct vm_trace_preset rb_vm_trace_presets[] = {
     { "default", "exits:rate=97,markers,threads,gc" },
@@ -148,7 +148,8 @@ add_preset(const struct vm_trace_preset *preset, struct vm_trace_stream_request 
     struct vm_trace_stream_request of_preset[VM_TRACE_MAX_STREAMS] = { { .rate = 0 } };
     if (preset->list && !rb_vm_trace_request_list(preset->list, of_preset, why_out, bytes)) return false;
     for (size_t i = 0; rb_vm_trace_streams[i]; i++) {
-        if (!preset->list) of_preset[i].rate = stream_default_rate(rb_vm_trace_streams[i]);
+        const struct rb_vm_trace_stream *stream = rb_vm_trace_streams[i];
+        if (!preset->list && !stream->by_name) of_preset[i].rate = stream_default_rate(stream);
         of_preset[i].by_preset = true;
         if (of_preset[i].rate) replace_request(&requests[i], &of_preset[i]);
     }

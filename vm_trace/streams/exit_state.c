@@ -93,11 +93,11 @@ rb_vm_trace_exit_state_count(const struct rb_vm_trace_ractor *ractor, struct vm_
     totals->sampled += exits_of(ractor)->sampled;
 }
 
-/* Whether the counters tell of exits that are not recorded, too: one in K is. */
+/* Whether the counters tell of what is not recorded, too: of exits one in K is, of what the JIT counts nothing. */
 static bool
 sampling_p(void)
 {
-    return rb_vm_trace_exits.rate > 1 || rb_vm_trace_fallbacks.rate > 1;
+    return rb_vm_trace_exits.rate > 1 || rb_vm_trace_fallbacks.rate > 1 || rb_vm_trace_jit_counters.rate;
 }
 
 static uint64_t
@@ -313,7 +313,8 @@ moved_p(struct vm_trace_exit_state *exits)
         __atomic_load_n(&exits->moved, __ATOMIC_ACQUIRE) && __atomic_exchange_n(&exits->moved, false, __ATOMIC_SEQ_CST);
     uint64_t at[] = { __atomic_load_n(&exits->countdown, __ATOMIC_ACQUIRE),
                       __atomic_load_n(&exits->fallback_countdown, __ATOMIC_ACQUIRE) };
-    if (!moved && memcmp(at, exits->marked_at, sizeof(at)) == 0 && rb_vm_trace_exits.rate != 1) return false;
+    bool by_countdown = rb_vm_trace_exits.rate != 1 && !rb_vm_trace_jit_counters.rate;
+    if (!moved && by_countdown && memcmp(at, exits->marked_at, sizeof(at)) == 0) return false;
     memcpy(exits->marked_at, at, sizeof(at));
     if (!hits_seen_p()) __atomic_store_n(&exits->moved, true, __ATOMIC_RELAXED); /* copied the next time */
     return true;

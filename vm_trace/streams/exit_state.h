@@ -100,9 +100,13 @@ struct vm_trace_exit_state {
  */
 extern struct rb_vm_trace_stream rb_vm_trace_exits, rb_vm_trace_fallbacks, rb_vm_trace_states;
 
-/* Counters of both (stream_counter). */
+/* And that of what the JIT's statistics count, whose sites count in the same words. */
+extern struct rb_vm_trace_stream rb_vm_trace_jit_counters;
+
+/* Counters of these (stream_counter). The first of each is that of hits. */
 enum { EXITS_HITS, EXITS_SITES };
 enum { FALLBACKS_HITS };
+enum { JIT_COUNTERS_HITS, JIT_COUNTERS_PLACES };
 
 /*
  * Exits are the first stream of the table, so that this is a constant: each of their instructions

@@ -28,6 +28,7 @@ struct rb_vm_trace_stream *const rb_vm_trace_streams[] = {
     &rb_vm_trace_syscalls,
     &rb_vm_trace_sched,
     &rb_vm_trace_samples,
+    &rb_vm_trace_jit_counters,
     NULL
 };
 
@@ -53,6 +54,7 @@ rb_vm_trace_streams_request(const struct rb_vm_trace_config *config,
         else if (stream == &rb_vm_trace_fallbacks) requests[i].rate = config->fallback_rate;
         else if (stream == &rb_vm_trace_compiles) requests[i].rate = config->compiles;
         else if (stream == &rb_vm_trace_invalidations) requests[i].rate = config->invalidations;
+        else if (stream == &rb_vm_trace_jit_counters) requests[i].rate = config->counters;
     }
 }
 
@@ -70,5 +72,6 @@ rb_vm_trace_streams_config(const struct vm_trace_stream_request requests[VM_TRAC
         else if (stream == &rb_vm_trace_fallbacks && !config->fallback_rate) config->fallback_rate = requests[i].rate;
         else if (stream == &rb_vm_trace_compiles) config->compiles = true;
         else if (stream == &rb_vm_trace_invalidations) config->invalidations = true;
+        else if (stream == &rb_vm_trace_jit_counters) config->counters = true;
     }
 }

@@ -81,6 +81,8 @@ struct process {
     bool has_allocated;
     uint64_t total[SAMPLED_KINDS]; /* of the summary */
     uint64_t summary_events, summary_sampled, summary_sites, summary_lost;
+    uint64_t counted[2], summary_counted[2]; /* hits of counters, and places */
+    bool has_counted[2];
 };
 
 struct flow {
@@ -424,6 +426,13 @@ check_site(struct schema_check *check, struct process *process, const struct fxt
     if (process->rates[sampled_kind] == 1) site_hits_site(&check->hits, check->reader, event, kind, hits);
 }
 
+static void
+check_counter(struct process *process, const struct fxt_event *event)
+{
+    process->counted[0] += event_uint(event, STRING_HITS, 0);
+    process->counted[1]++;
+}
+
 /* Counters of streams, which are in the summary, or in the event `counts` before it. */
 static void
 read_counts(struct schema_check *check, struct process *process, const struct fxt_event *event)
@@ -431,6 +440,8 @@ read_counts(struct schema_check *check, struct process *process, const struct fx
     bool allocated = event_read_uint(event, STRING_ALLOCATION_SAMPLES, &process->summary_allocated.samples);
     process->has_allocated |=
         event_read_uint(event, STRING_ALLOCATION_BYTES, &process->summary_allocated.bytes) && allocated;
+    process->has_counted[0] |= event_read_uint(event, STRING_COUNTED, &process->summary_counted[0]);
+    process->has_counted[1] |= event_read_uint(event, STRING_COUNTED_PLACES, &process->summary_counted[1]);
     call_check_summary(&check->calls, event);
     stream_counts_summary(&check->syscalls, event);
     stream_counts_summary(&check->sched, event);
@@ -464,6 +475,7 @@ check_trace_event(struct schema_check *check, struct process *process, const str
     switch (event->name.id) {
       case STRING_SETTINGS: read_settings(check, process, event); break;
       case STRING_SITE: check_site(check, process, event); break;
+      case STRING_COUNTER: check_counter(process, event); break;
       case STRING_COUNTS: read_counts(check, process, event); break;
       case STRING_SUMMARY: read_summary(check, process, event); break;
       case STRING_LOSS:
@@ -800,6 +812,10 @@ finish_process(struct schema_check *check, const struct process *process)
     if (!gaps && !process->snapshot) compare_allocated(reader, process);
     if (process->has_lost && process->summary_lost > 0) return; /* then calls and sites may be lost, too */
     compare(reader, process, process->has_sites, process->summary_sites, process->sites, "sites", "the file holds");
+    compare(reader, process, process->has_counted[0], process->summary_counted[0], process->counted[0], "counted",
+            "hits of counters add up to");
+    compare(reader, process, process->has_counted[1], process->summary_counted[1], process->counted[1],
+            "counted_places", "the file holds");
     compare(reader, process, process->has_total[EXITS], process->total[EXITS], process->hits[EXITS], "exits",
             "hits of the sites add up to");
     compare(reader, process, process->has_total[FALLBACKS], process->total[FALLBACKS], process->hits[FALLBACKS],

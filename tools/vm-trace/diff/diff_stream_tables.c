@@ -30,6 +30,8 @@ static const struct kind {
     [DIFF_CLASSES] = {"allocations", "Allocated bytes by class", {NULL, NULL}, {"class", NULL, NULL}, "allocations"},
     [DIFF_ALIVE] = {"alive", "Bytes alive at the end by method and class", {NULL, NULL}, {"method", "class", NULL},
                     "allocations"},
+    [DIFF_COUNTERS] = {"counters", "Counters of ZJIT's statistics by method", {NULL, NULL}, {"counter", "method", NULL},
+                       "counters"},
 };
 
 /* Titles of names whose id is not one for people. */
@@ -148,7 +150,7 @@ stream_cell(const struct table_def *def, unsigned own, const void *from)
 {
     const struct stream_row *row = from;
     const struct stream_view *context = def->context;
-    const enum diff_values values = context->from->bytes ? DIFF_BYTES : DIFF_TIMES;
+    const enum diff_values values = context->from->amounts ? DIFF_BYTES : DIFF_TIMES;
     switch (own) {
       case BEFORE_TOO:
       case AFTER_TOO: return diff_value_cell(values, in_other_unit(context->diff, &row->row)[own - BEFORE_TOO]);
@@ -212,9 +214,9 @@ add_table(struct diff_streams *streams, enum diff_stream stream, const struct di
     struct diff_stream_table *from = &streams->tables[stream];
     const struct kind *kind = &kinds[stream];
     if (!from->recorded || from->sums.rows.count == 0) return;
-    const enum column_kind value = from->bytes ? COLUMN_AMOUNT : COLUMN_DURATION;
-    const enum column_kind delta = from->bytes ? COLUMN_DELTA : COLUMN_TIME_DELTA;
-    const enum column_kind spread = from->bytes ? COLUMN_AMOUNT : COLUMN_TIME_DELTA;
+    const enum column_kind value = from->amounts ? COLUMN_AMOUNT : COLUMN_DURATION;
+    const enum column_kind delta = from->amounts ? COLUMN_DELTA : COLUMN_TIME_DELTA;
+    const enum column_kind spread = from->amounts ? COLUMN_AMOUNT : COLUMN_TIME_DELTA;
     const bool differ = lengths_differ(diff), seconds = diff->unit == PER_SECOND;
     const bool wide = differ && kind->counts[0] != NULL; /* people need the space for names */
     struct table_column columns[VALUES + NAMES_MOST] = {

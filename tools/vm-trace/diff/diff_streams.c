@@ -25,8 +25,8 @@ diff_sum_unit(enum diff_sum sum)
 static const char *const stream_names[DIFF_STREAMS] = {
     [DIFF_EXECUTION] = "states", [DIFF_STATES] = "threads", [DIFF_BLOCKED] = "threads", [DIFF_CPUS] = "sched",
     [DIFF_SYSCALLS] = "syscalls", [DIFF_CALLS] = "calls", [DIFF_SAMPLES] = "samples",
-    [DIFF_GC] = "gc",           [DIFF_CLASSES] = "allocations",
-    [DIFF_ALIVE] = "allocations"
+    [DIFF_GC] = "gc",           [DIFF_CLASSES] = "allocations", [DIFF_ALIVE] = "allocations",
+    [DIFF_COUNTERS] = "counters"
 };
 
 /* While runs are added up: tables with one row each, whose key is 0. */
@@ -241,6 +241,17 @@ add_alive(const struct diff *diff, struct diff_streams *streams, struct totals *
     allocation_rows_free(&rows);
 }
 
+static void
+add_counters(struct diff *diff, struct diff_streams *streams, struct totals *totals)
+{
+    struct report *report = diff->report;
+    for (uint32_t i = 0; i < report->counters.rows.count; i++) {
+        const struct counter_row *row = row_table_at(&report->counters.rows, i);
+        const uint32_t names[4] = {row->counter, diff_method(diff, row->location)};
+        add(diff, streams, totals, DIFF_COUNTERS, names, row->run, (double)row->hits, 0, 0);
+    }
+}
+
 /* --- which streams all runs have ---------------------------------------------------------------------- */
 
 /* Marks the runs that have the stream by their settings, for it may have recorded nothing. */
@@ -300,7 +311,8 @@ diff_streams_init(struct diff_streams *streams, struct diff *diff)
                                      .unseen_samples = xcalloc(diff->run_count, sizeof(double))};
     streams->tables[DIFF_BLOCKED].counted = streams->tables[DIFF_GC].counted = true;
     streams->tables[DIFF_CALLS].counted = streams->tables[DIFF_SYSCALLS].counted = true;
-    streams->tables[DIFF_CLASSES].bytes = streams->tables[DIFF_ALIVE].bytes = true;
+    streams->tables[DIFF_CLASSES].amounts = streams->tables[DIFF_ALIVE].amounts = true;
+    streams->tables[DIFF_COUNTERS].amounts = true;
     struct totals totals = {0};
     for (unsigned i = 0; i < DIFF_STREAMS; i++) {
         diff_table_init(&streams->tables[i].sums);
@@ -318,6 +330,7 @@ diff_streams_init(struct diff_streams *streams, struct diff *diff)
     add_gc(diff, streams, &totals);
     add_classes(diff, streams, &totals);
     add_alive(diff, streams, &totals);
+    add_counters(diff, streams, &totals);
     find_recorded(diff, streams);
     streams->tables[DIFF_CLASSES].sums.unseen = totals.all[DIFF_CLASSES].unseen = streams->unseen;
     streams->tables[DIFF_ALIVE].sums.unseen = totals.all[DIFF_ALIVE].unseen = streams->unseen;

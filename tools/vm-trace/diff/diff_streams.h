@@ -2,7 +2,7 @@
 #define DIFF_STREAMS_H
 /* diff_streams.h - compares what runs recorded beside exits: where the time of threads went, what they
  * blocked in, times on CPUs, system calls, own time of calls, sampled time, garbage collections, allocated
- * bytes, and bytes of objects that are alive at the end.
+ * bytes, bytes of objects that are alive at the end, counters of compiled code.
  *
  * Verdicts are those of diff.h. A stream is compared if all files have it: otherwise everything would
  * be new or gone. Times are in ns. Allocated bytes and sampled times are estimates with a margin.
@@ -11,7 +11,7 @@
 
 enum diff_stream {
     DIFF_EXECUTION, DIFF_STATES, DIFF_BLOCKED, DIFF_CPUS, DIFF_SYSCALLS, DIFF_CALLS, DIFF_SAMPLES, DIFF_GC,
-    DIFF_CLASSES, DIFF_ALIVE, DIFF_STREAMS
+    DIFF_CLASSES, DIFF_ALIVE, DIFF_COUNTERS, DIFF_STREAMS
 };
 
 /* Sums that --fail-over can name. */
@@ -26,11 +26,11 @@ const char *diff_sum_unit(enum diff_sum sum);
 struct diff_stream_table {
     bool recorded;  /* in all files */
     uint32_t lacks; /* number of files that do not have it, if any has */
-    bool bytes;     /* sums are bytes, not ns */
+    bool amounts;   /* sums are bytes or counts, not ns */
     bool counted;   /* there are counts */
     /* The key of a row consists of up to three names of the pool: state; thread and state; method
      * and class; thread and state; system call; method; method and state; kind, reason and what made it
-     * major; class; method and class. They are in `reason`, `method` and `insn`. */
+     * major; class; method and class; counter and method. They are in `reason`, `method` and `insn`. */
     struct diff_table sums, counts;
     struct diff_row all; /* the sum of all rows */
 };

@@ -483,6 +483,12 @@ add_trace_event(struct report *report, const struct fxt_event *event, uint32_t n
       case STRING_HOST: add_origin(report, event, number); return;
       case STRING_CUT: process->cut = true; return;
       case STRING_SITE: add_site(report, event, number); return;
+      case STRING_COUNTER:
+        report->recorded[REPORT_COUNTERS] = true;
+        if (!report->times_only && report_exit_wanted(report, event_text(report->pool, event, STRING_COUNTER),
+                                                      event_text(report->pool, event, STRING_LOCATION)))
+            jit_counters_add(&report->counters, report->pool, event, process->file);
+        return;
       case STRING_LOSS: {
         const uint32_t key[2] = {number, event_text(report->pool, event, STRING_REASON)};
         uint64_t lost = event_uint(event, STRING_LOST, 0);
@@ -965,6 +971,7 @@ report_new(size_t memory_bytes, const struct trace_choice *filter)
     report->last_thread = NO_THREAD;
     exit_table_init(&report->exits);
     throws_init(&report->throws);
+    jit_counters_init(&report->counters);
     seen_table_init(&report->seen);
     row_table_init(&report->processes, sizeof(struct report_process), REPORT_PROCESS_KEYS, REPORT_PROCESSES_MAX);
     row_table_init(&report->wholes, sizeof(struct report_whole), 2, REPORT_PROCESSES_MAX);
@@ -1037,6 +1044,7 @@ report_free(struct report *report)
     version_history_free(&report->history);
     exit_table_free(&report->exits);
     throws_free(&report->throws);
+    jit_counters_free(&report->counters);
     seen_table_free(&report->seen);
     row_table_free(&report->processes);
     row_table_free(&report->wholes);

@@ -22,6 +22,7 @@ report_tables(struct report *report, struct document *document, uint64_t top)
     view_add_recompiled(&view);
     view_add_loops(&view);
     view_add_fallbacks(&view);
+    view_add_counters(&view);
     view_add_compilations(&view);
     view_add_durations(&view);
     view_add_thread_states(&view);

@@ -43,6 +43,12 @@ fallbacks_of(const struct annotated_cost *cost)
     return cost->fallbacks;
 }
 
+static uint64_t
+counted_of(const struct annotated_cost *cost)
+{
+    return cost->counted;
+}
+
 /* The columns of the margin. A new measure is a row of this table. */
 static const struct {
     const char *title;
@@ -53,6 +59,7 @@ static const struct {
     {"lost", lost_of, true, false},
     {"exits", exits_of, false, true},
     {"fallbacks", fallbacks_of, false, false},
+    {"counted", counted_of, false, false},
 };
 enum { MARGINS = sizeof margins / sizeof *margins };
 
@@ -166,7 +173,7 @@ versions_text(const struct annotated_view *view, uint32_t reason, char *text, si
         char number[NUMBER_TEXT];
         version = row_table_at(&view->annotation->versions, first + i);
         len += (size_t)snprintf(text + len, size - len, "%s%" PRIu32 ": %s", i > skipped ? ", " : "", version->version,
-                                with_commas(number, version->cost.exits + version->cost.fallbacks));
+                                with_commas(number, version->cost.exits + version->cost.fallbacks + version->cost.counted));
     }
     return text_of(text);
 }
@@ -262,6 +269,7 @@ print_costs(const struct annotated_cost *cost)
         printf("%s%s fallback%s", cost->exits > 0 ? ", " : "", with_commas(number, cost->fallbacks),
                cost->fallbacks == 1 ? "" : "s");
     if (cost->lost_ns > 0) printf(", %s lost", duration_text(number, cost->lost_ns));
+    if (cost->counted > 0) printf(", %s counted", with_commas(number, cost->counted));
 }
 
 static const char *
@@ -333,6 +341,7 @@ annotated_print(const struct annotated_view *view, const struct document *head, 
         left_out.lost_ns += file->cost.lost_ns;
         left_out.exits += file->cost.exits;
         left_out.fallbacks += file->cost.fallbacks;
+        left_out.counted += file->cost.counted;
     }
     if (more == 0) return;
     printf("\n%" PRIu64 " more file%s (--top=N shows more): ", more, more == 1 ? "" : "s");
@@ -416,13 +425,14 @@ add_file(const struct annotated_view *view, struct annotated_data *data, uint32_
 }
 
 /* Without lost times a table has no column of them. */
-enum { TIMED = 1 };
+enum { TIMED = 1, COUNTED = 2 };
 #define PATH {"path", "path", COLUMN_TEXT, MEMBER(place_row, path)}
 #define LINE {"line", "line", COLUMN_NUMBER, MEMBER(place_row, line), .blank_zero = true}
 #define COST                                                                                                           \
     {"lost_ns", "lost", COLUMN_DURATION, MEMBER(place_row, cost.lost_ns), .only_if = TIMED},                           \
     {"exits", "exits", COLUMN_COUNT, MEMBER(place_row, cost.exits)},                                                   \
-    {"fallbacks", "fallbacks", COLUMN_COUNT, MEMBER(place_row, cost.fallbacks)}
+    {"fallbacks", "fallbacks", COLUMN_COUNT, MEMBER(place_row, cost.fallbacks)},                                       \
+    {"counted", "counted", COLUMN_COUNT, MEMBER(place_row, cost.counted), .only_if = COUNTED}
 
 static struct cell
 text_cell(const struct table_def *def, unsigned own, const void *row)
@@ -439,7 +449,7 @@ add_table(const struct annotated_view *view, struct document *document, struct p
     def.view = &all;
     def.rows = &listed;
     def.cell = text_cell;
-    def.given = view->annotation->timed ? TIMED : 0;
+    def.given = (view->annotation->timed ? TIMED : 0) | (view->annotation->cost.counted > 0 ? COUNTED : 0);
     def.shown_empty = true;
     view_table(&def);
     free(rows->list);

@@ -13,6 +13,7 @@ cost_add(struct annotated_cost *cost, const struct annotated_cost *other)
     cost->lost_ns += other->lost_ns;
     cost->exits += other->exits;
     cost->fallbacks += other->fallbacks;
+    cost->counted += other->counted;
 }
 
 /* Negative if `a` costs more. */
@@ -21,7 +22,8 @@ cost_compare(const struct annotated_cost *a, const struct annotated_cost *b)
 {
     if (a->lost_ns != b->lost_ns) return a->lost_ns > b->lost_ns ? -1 : 1;
     if (a->exits != b->exits) return a->exits > b->exits ? -1 : 1;
-    return (a->fallbacks < b->fallbacks) - (a->fallbacks > b->fallbacks);
+    if (a->fallbacks != b->fallbacks) return a->fallbacks > b->fallbacks ? -1 : 1;
+    return (a->counted < b->counted) - (a->counted > b->counted);
 }
 
 static int
@@ -70,14 +72,14 @@ compare_versions(const void *left, const void *right, void *context)
 uint32_t
 annotation_add(struct annotation *annotation, struct pool *pool, const struct annotated_exits *exits)
 {
-    bool fallback = exits->category == STRING_FALLBACK;
-    const struct annotated_cost cost = {
-        .lost_ns = exits->lost_ns, .exits = fallback ? 0 : exits->count, .fallbacks = fallback ? exits->count : 0};
+    const uint32_t kind = exits->category == STRING_COUNTER ? 2 : exits->category == STRING_FALLBACK;
+    struct annotated_cost cost = {.lost_ns = exits->lost_ns};
+    *(uint64_t *[]){&cost.exits, &cost.fallbacks, &cost.counted}[kind] = exits->count;
     if (cost_compare(&cost, &(struct annotated_cost){0}) == 0) return 0;
     struct label_parts place = label_parts(pool_string(pool, exits->location));
     uint32_t path = place.path.len > 0 ? pool_intern(pool, place.path.ptr, place.path.len) : STRING_NONE;
     const uint32_t line = place.line > 0 && place.line <= INT32_MAX ? (uint32_t)place.line : 0;
-    const uint32_t key[REASON_KEYS] = {path, line, fallback, exits->reason, exits->insn, exits->callee};
+    const uint32_t key[REASON_KEYS] = {path, line, kind, exits->reason, exits->insn, exits->callee};
     struct annotated_reason *reason = row_table_get(&annotation->reasons, key);
     if (reason == NULL) {
         annotation->uncounted += exits->count;
@@ -129,6 +131,14 @@ annotation_of(struct annotation *annotation, const struct report *report)
             .callee = row->callee, .version = row->version, .count = row->count, .lost_ns = row->lost_ns,
         };
         if (row->count > 0) annotation_add(annotation, report->pool, &exits);
+    }
+    for (uint32_t i = 0; i < report->counters.rows.count; i++) {
+        const struct counter_row *row = row_table_at(&report->counters.rows, i);
+        const struct annotated_exits counted = {
+            .category = STRING_COUNTER, .reason = row->counter, .location = row->location, .count = row->hits,
+        };
+        if (jit_counter_slow_p(pool_string(report->pool, row->counter)))
+            annotation_add(annotation, report->pool, &counted);
     }
     annotation_finish(annotation, report->pool);
 }

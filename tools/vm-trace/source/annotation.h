@@ -13,6 +13,7 @@
 struct annotated_cost {
     uint64_t lost_ns; /* by the exits */
     uint64_t exits, fallbacks;
+    uint64_t counted; /* by counters of ZJIT's statistics that jit_counter_slow_p */
 };
 
 /* Strings are numbers of the pool of the rows. A path is STRING_NONE, and a line 0, if a frame has
@@ -32,7 +33,7 @@ struct annotated_line {
 struct annotated_reason {
     uint32_t path; /* the key */
     uint32_t line;
-    uint32_t fallback; /* 0 or 1 */
+    uint32_t kind; /* 0: exits, 1: fallbacks, 2: a counter */
     uint32_t reason;
     uint32_t insn;
     uint32_t callee;
@@ -58,7 +59,7 @@ struct annotation {
     uint64_t uncounted; /* exits and fallbacks without a row, because there are too many */
 };
 
-/* Exits of one place. */
+/* Exits of one place; or what a counter counted there: then the category is STRING_COUNTER, and it is the reason. */
 struct annotated_exits {
     uint32_t category, reason, location, insn, callee;
     uint32_t version; /* 0: unknown */

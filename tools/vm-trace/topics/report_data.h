@@ -24,6 +24,7 @@
 #include "analysis/glob.h"
 #include "topics/kernel/kernel_sums.h"
 #include "analysis/profile.h"
+#include "topics/counters/jit_counters.h"
 #include "topics/samples/sample_sums.h"
 #include "topics/exits/seen_table.h"
 #include "topics/exits/throws.h"
@@ -158,7 +159,7 @@ struct report_provider {
 };
 
 /* Streams that have a selection of tables each. */
-enum report_stream { REPORT_CALLS, REPORT_SYSCALLS, REPORT_CPUS, REPORT_SAMPLES, REPORT_STREAMS };
+enum report_stream { REPORT_CALLS, REPORT_SYSCALLS, REPORT_CPUS, REPORT_SAMPLES, REPORT_COUNTERS, REPORT_STREAMS };
 
 struct report {
     struct reader *reader;
@@ -190,6 +191,7 @@ struct report {
 
     struct exit_table exits;
     struct throws throws;
+    struct jit_counters counters;
     struct seen_table seen;
     uint64_t unnamed; /* exits at sites of unknown owner, which may match --method */
     bool windowed; /* --since or --until */

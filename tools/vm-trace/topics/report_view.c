@@ -22,12 +22,12 @@ view_chosen_by(const struct view *view)
 struct fxt_string
 view_nothing(const struct view *view, enum report_stream stream)
 {
-    static const char *const names[REPORT_STREAMS] = {"calls", "syscalls", "sched", "samples"};
+    static const char *const names[REPORT_STREAMS] = {"calls", "syscalls", "sched", "samples", "counters"};
     if (!view->report->recorded[stream])
         return document_text(view->document, "none: --vm-trace=%s records them", names[stream]);
     const struct trace_choice *filter = &view->report->filter;
     const char *why = "";
-    if (filter->reason != NULL) why = ": only exits and fallbacks have a reason";
+    if (filter->reason != NULL && stream != REPORT_COUNTERS) why = ": only exits and fallbacks have a reason";
     else if (filter->method != NULL && (stream == REPORT_CPUS || stream == REPORT_SAMPLES))
         why = ": it chooses among exits, fallbacks, calls and allocations";
     return document_text(view->document, "none pass %s%s", view_chosen_by(view).ptr, why);

@@ -55,6 +55,9 @@ void view_add_throws(const struct view *view);
 /* In seen_tables.c: what guards expected and met. */
 void view_add_seen(const struct view *view);
 
+/* In counter_tables.c: what the counters of compiled code counted. */
+void view_add_counters(const struct view *view);
+
 /* In version_tables.c: where recompilation did not help, and recompiled ISEQs. */
 void view_add_loops(const struct view *view);
 void view_add_recompiled(const struct view *view);

@@ -8,6 +8,7 @@
 /* X(name, what its tables have, for --help), in the order in which their tables follow each other. */
 #define TOPICS(X) \
     X(exits, "exits and fallbacks, by place, reason and instruction") \
+    X(counters, "what the counters of ZJIT's statistics count, by method and line") \
     X(compiles, "what ran without compiled code, and what the compiler did") \
     X(samples, "sampled time, by thread and state, method and line") \
     X(calls, "calls: callers, callees, threads, the slowest ones") \

@@ -122,6 +122,9 @@ sum_picked(struct trace_filter *filter, const struct fxt_event *event)
       case STRING_SITE:
         return filter->sums ||
                trace_filter_picks(filter, event_reason(pool, event), event_text(pool, event, STRING_LOCATION));
+      case STRING_COUNTER:
+        return filter->sums || trace_filter_picks(filter, event_text(pool, event, STRING_COUNTER),
+                                                  event_text(pool, event, STRING_LOCATION));
       case STRING_INTERPRETED:
         return filter->choice.reason == NULL &&
                trace_filter_picks(filter, STRING_NONE, event_text(pool, event, STRING_ISEQ));
@@ -267,6 +270,7 @@ filter_trace(struct trace_filter *filter, const struct fxt_event *event)
             pass_at(filter, event, clamped(filter, event->ts_ns), 0);
         return;
       case STRING_SITE:
+      case STRING_COUNTER:
       case STRING_STATES:
       case STRING_INTERPRETED:
         if (filter->picks && !sum_picked(filter, event)) return;

@@ -34,6 +34,7 @@ pub static JIT: Jit = Jit {
     exits_flag: b"side-exits\0".as_ptr() as *const c_char, // --yjit-trace-exits is another one
     example_counter: b"opt_plus_overflow\0".as_ptr() as *const c_char,
     fallbacks: false,
+    counters: false,
     counter_p,
     prepare_exits: Some(prepare_exits::<PatchedCode>),
     exits_on: Some(put_exits_on::<PatchedCode>),

@@ -7,6 +7,7 @@
 //! This file says where exits and the others are and why, and emits the few instructions that count
 //! and sample an exit. While no trace flag is given nothing of this emits code.
 
+mod counters;
 mod entries;
 mod points;
 mod reasons;
@@ -24,6 +25,7 @@ use crate::stats::vm_trace::{self, *};
 use crate::trace_base::{self as base, Recompile};
 
 pub use crate::stats::vm_trace::{all_calls_have_frames, SitePtr};
+pub use counters::*;
 pub use entries::*;
 pub use points::*;
 
@@ -33,6 +35,7 @@ pub static JIT: Jit = Jit {
     exits_flag: c"exits".as_ptr(),
     example_counter: c"exit_guard_type_failure".as_ptr(),
     fallbacks: true,
+    counters: true,
     counter_p,
     prepare_exits: Some(prepare_exits::<PatchedCode>),
     exits_on: Some(put_exits_on::<PatchedCode>),
@@ -63,7 +66,9 @@ static mut UNIT: (IseqPtr, u32) = (null(), 0);
 pub fn compiling<R>(iseq: IseqPtr, version: usize, func: impl FnOnce() -> R) -> R {
     let outer = unsafe { UNIT };
     unsafe { UNIT = (iseq, version as u32) };
+    count_in(Some(iseq));
     let result = func();
+    count_in(None);
     unsafe { UNIT = outer };
     result
 }
@@ -142,17 +147,24 @@ pub fn gen_countdown(asm: &mut Assembler, state: Opnd, value: Opnd, scratch: Opn
     asm.push_insn(Insn::Jnz(unsampled));
 }
 
+/// Count at a site. Leaves what the ractor of `ec` records with in the first of `regs`, all of which are
+/// overwritten.
+fn gen_hit(asm: &mut Assembler, site: SitePtr, ec: Opnd, regs: [Opnd; 3]) {
+    let [state, value, address] = regs;
+    gen_load_state(asm, state, ec, address);
+    let hits = mem_at(asm, state, hits_offset(site), address);
+    asm.load_into(value, hits);
+    asm.add_into(value, 1.into());
+    asm.store(hits, value);
+}
+
 /// Count an exit and, where only one in K is recorded, jump past the others to the label that is
 /// returned. Leaves what the ractor of `ec` records with in the first of `regs`, all of which are
 /// overwritten.
 fn gen_count(asm: &mut Assembler, site: SitePtr, ec: Opnd, regs: [Opnd; 3]) -> Option<Target> {
     let [state, value, address] = regs;
     asm_comment!(asm, "trace: count the exit");
-    gen_load_state(asm, state, ec, address);
-    let hits = mem_at(asm, state, hits_offset(site), address);
-    asm.load_into(value, hits);
-    asm.add_into(value, 1.into());
-    asm.store(hits, value);
+    gen_hit(asm, site, ec, regs);
     if !sampled_by_flags() {
         return None;
     }
@@ -187,6 +199,8 @@ pub struct TracedIseq {
     error_site: Option<(std::mem::Discriminant<CompileError>, u64, SitePtr)>,
     /// Such an exit as it is noted while exits are traced
     error_exit: Exit,
+    /// Sites of counters of traced exits at its entry (counters.rs)
+    counted: Vec<(Counter, Option<SitePtr>)>,
     /// Its entries from the interpreter that only exit, or null
     entries: Entries,
 }
@@ -235,6 +249,7 @@ pub type EntrySite = (*const VALUE, SitePtr);
 /// last one for the rest.
 pub fn entry_sites(iseq: IseqPtr, error: Option<&CompileError>) -> Vec<EntrySite> {
     const MOST: usize = 16;
+    count_at_entry(iseq, &counters_of(error));
     if let Some(error) = error {
         return compile_error_site(iseq, error).map(|site| (null(), site)).into_iter().collect();
     }
@@ -261,10 +276,11 @@ fn new_exception_handler_site(iseq: IseqPtr, landing: *const VALUE) -> Option<Si
 /// Count and record the exit at an entry that does nothing else. The trampoline of entries has set up
 /// registers, but exception handlers are called without it: theirs are in the arguments.
 pub fn gen_entry_exits(asm: &mut Assembler, handlers: bool, sites: &[EntrySite]) {
+    let [ec, cfp] = if handlers { [C_ARG_OPNDS[0], C_ARG_OPNDS[1]] } else { [EC, CFP] };
+    gen_entry_counters(asm, ec);
     if sites.is_empty() {
         return;
     }
-    let [ec, cfp] = if handlers { [C_ARG_OPNDS[0], C_ARG_OPNDS[1]] } else { [EC, CFP] };
     let [pc, address] = [C_ARG_OPNDS[2], C_ARG_OPNDS[3]];
     let done = asm.new_label("trace_entry_done");
     for &(landing, site) in sites {
@@ -302,6 +318,7 @@ fn gen_entry_exit(asm: &mut Assembler, site: SitePtr, ec: Opnd) {
 /// compiled: in Rust, before it goes to the code in which exits end. The frame is the top one and its
 /// state is saved.
 pub fn record_compile_error(iseq: IseqPtr, error: &CompileError) {
+    count_compile_error(iseq, &counters_of(Some(error)));
     if entries::record_late(iseq, error) {
         return;
     }

@@ -1,13 +1,14 @@
 //! What the tracer knows of ZJIT in Ruby 4.0. Each file ruby_*.rs has the same names, for mod.rs and
 //! points.rs; the patches of its Ruby call the rest.
 
+use std::collections::{HashMap, VecDeque};
 use std::convert::Infallible;
 use std::fmt::Write;
 
 use crate::backend::lir::{Assembler, Insn, Opnd, SideExit, Target, CFP, NATIVE_STACK_PTR};
 use crate::codegen::MAX_ISEQ_VERSIONS;
 use crate::cruby::*;
-use crate::hir::{self, FrameState, InsnId, SideExitReason};
+use crate::hir::{self, FrameState, Function, InsnId, SideExitReason};
 use crate::state::ZJITState;
 use crate::stats::{exit_counter_for_compile_error, exit_counter_for_unhandled_hir_insn, CompileError, Counter};
 use crate::stats::vm_trace::*;
@@ -109,6 +110,20 @@ pub fn count_exit_bytes(asm: &mut Assembler) {
     if recording_compiles() {
         asm.pos_marker(|start, cb| unsafe { EXITS_MADE.1 += (cb.get_write_ptr().as_offset() - start.as_offset()) as u64 });
     }
+}
+
+// --- counters ------------------------------------------------------------------------------------------------------------
+
+/// Do something for each operand of an instruction.
+pub fn each_operand(function: &Function, insn: &hir::Insn, act: impl FnMut(InsnId)) {
+    let mut operands = VecDeque::new();
+    function.worklist_traverse_single_insn(insn, &mut operands);
+    operands.into_iter().for_each(act);
+}
+
+/// Counters that only this Ruby has: there are none.
+pub fn more_counters() -> Option<(&'static str, &'static mut HashMap<String, Box<u64>>)> {
+    None
 }
 
 // --- where exits end ---------------------------------------------------------------------------------------------------

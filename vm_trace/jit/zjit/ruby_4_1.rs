@@ -1,6 +1,7 @@
 //! What the tracer knows of ZJIT in Ruby 4.1. Each file ruby_*.rs has the same names, for mod.rs and
 //! points.rs; the patches of its Ruby call the rest.
 
+use std::collections::HashMap;
 use std::ptr::null;
 
 use crate::backend::lir::{
@@ -9,7 +10,7 @@ use crate::backend::lir::{
 };
 use crate::codegen::{c_callable, exit_recompile, max_iseq_versions};
 use crate::cruby::*;
-use crate::hir::{FrameState, SideExitReason};
+use crate::hir::{self, FrameState, Function, InsnId, SideExitReason};
 use crate::state::ZJITState;
 use crate::stats::{counter_ptr, Counter};
 use crate::stats::vm_trace::*;
@@ -123,6 +124,18 @@ pub fn max_versions() -> usize {
 /// statistics that are kept in any case.
 pub fn exits_made() -> (u64, u64) {
     unsafe { (*counter_ptr(Counter::compiled_side_exit_count), *counter_ptr(Counter::side_exit_size)) }
+}
+
+// --- counters ------------------------------------------------------------------------------------------------------------
+
+/// Do something for each operand of an instruction.
+pub fn each_operand(_function: &Function, insn: &hir::Insn, act: impl FnMut(InsnId)) {
+    insn.for_each_operand(act);
+}
+
+/// Counters that only this Ruby has: the begin of their names, and the rest of it.
+pub fn more_counters() -> Option<(&'static str, &'static mut HashMap<String, Box<u64>>)> {
+    Some(("iseq_calls_count_", ZJITState::get_iseq_calls_count_pointers()))
 }
 
 // --- where exits end ---------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ static struct {
     uint32_t serial;      /* of the newest */
     uint32_t *units;      /* by hash of the ISEQ: head of a list of sites; a power of two */
     uint32_t unit_size;
-    struct rb_vm_trace_site *collective[RB_VM_TRACE_FALLBACK + 1]; /* by kind; NULL: not made yet */
+    struct rb_vm_trace_site *collective[RB_VM_TRACE_KINDS]; /* by kind; NULL: not made yet */
     bool full;            /* a message said so */
 } sites = { .count = 1 };
 
@@ -157,7 +157,7 @@ static void
 make_collective(void)
 {
     static const char reason[] = "(site table full)", unknown[] = "(unknown)";
-    for (int kind = 0; kind <= RB_VM_TRACE_FALLBACK; kind++) {
+    for (int kind = 0; kind < RB_VM_TRACE_KINDS; kind++) {
         struct rb_vm_trace_site *site = take_site();
         if (!site) return;
         uint32_t index = site->index;
@@ -207,7 +207,7 @@ tell_apart(struct rb_vm_trace_site *site, const struct rb_vm_trace_site_desc *de
 {
     char buffer[256];
     if (desc->callee) site->callee = intern_callee(desc->callee, desc->callee_len);
-    if (!site->pc || site->part == CATCHES) return;
+    if (!site->pc || site->part == CATCHES || site->kind == RB_VM_TRACE_COUNTER) return;
     if (!rb_vm_trace_host_insn_repeated_p(desc->frame, site->pc, &site->insn_index)) return;
     site->repeated = rb_vm_trace_known_init();
     if (site->callee) return;
@@ -294,6 +294,14 @@ rb_vm_trace_site_locate(const struct rb_vm_trace_site *known, const char *label,
     pthread_mutex_unlock(&rb_vm_trace_capture.lock);
 }
 
+/* That has it counted. */
+static struct rb_vm_trace_stream *
+stream_of(const struct rb_vm_trace_site *site)
+{
+    if (site->kind == RB_VM_TRACE_COUNTER) return &rb_vm_trace_jit_counters;
+    return site->kind == RB_VM_TRACE_FALLBACK ? &rb_vm_trace_fallbacks : &rb_vm_trace_exits;
+}
+
 /*
  * Code that a flag has given trace points counts also what a later trace does not ask for, and so
  * does code that hooks listen to.
@@ -301,7 +309,23 @@ rb_vm_trace_site_locate(const struct rb_vm_trace_site *known, const char *label,
 static bool
 kind_requested_p(const struct rb_vm_trace_site *site)
 {
-    return (site->kind == RB_VM_TRACE_FALLBACK ? &rb_vm_trace_fallbacks : &rb_vm_trace_exits)->rate > 0;
+    return stream_of(site)->rate > 0;
+}
+
+/* What the site of a counter counted. */
+static bool
+write_counter(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, const void *what)
+{
+    const struct site_report *report = what;
+    const struct rb_vm_trace_site *site = &report->site;
+    struct vm_trace_event event;
+    if (!rb_vm_trace_event_begin(&event, ractor, ec, clock_now_ns(&ractor->clock))) return false;
+    if (!event_interned(&event, STRING_COUNTER, site->reason)) return false;
+    event_uint32(&event, STRING_VERSION, site->version);
+    if (!event_interned(&event, STRING_LOCATION, site->location)) return false;
+    if (site->iseq && !event_interned(&event, STRING_ISEQ, site->iseq)) return false;
+    event_uint64(&event, STRING_HITS, report->hits);
+    return event_end(&event, FXT_EVENT_INSTANT, STRING_TRACE, STRING_COUNTER);
 }
 
 static bool
@@ -327,19 +351,21 @@ write_site(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct
     return event_end(&event, FXT_EVENT_INSTANT, STRING_TRACE, STRING_SITE);
 }
 
-/* Where the hits of sites of that kind are counted. */
-static uint64_t *
-hits_in(struct vm_trace_totals *totals, const struct rb_vm_trace_site *site)
-{
-    return site->kind == RB_VM_TRACE_FALLBACK ? stream_counter(&rb_vm_trace_fallbacks, totals, FALLBACKS_HITS) :
-        stream_counter(&rb_vm_trace_exits, totals, EXITS_HITS);
-}
-
+/* The first counter of each of these streams is for hits. */
 static void
 add_hits(const struct rb_vm_trace_site *site, uint64_t hits, struct vm_trace_totals *totals)
 {
-    *hits_in(totals, site) += hits;
-    ++*stream_counter(&rb_vm_trace_exits, totals, EXITS_SITES);
+    *stream_counter(stream_of(site), totals, 0) += hits;
+    if (site->kind == RB_VM_TRACE_COUNTER) ++*stream_counter(&rb_vm_trace_jit_counters, totals, JIT_COUNTERS_PLACES);
+    else ++*stream_counter(&rb_vm_trace_exits, totals, EXITS_SITES);
+}
+
+static bool
+write_report(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec,
+             const struct site_report *report)
+{
+    bool counter = report->site.kind == RB_VM_TRACE_COUNTER;
+    return rb_vm_trace_event_write(ractor, ec, counter ? write_counter : write_site, report);
 }
 
 static void
@@ -349,7 +375,7 @@ report_site(const struct rb_vm_trace_site *site, struct rb_vm_trace_ractor *ract
     struct site_report report = { *site, rb_vm_trace_hits(site->index), rb_vm_trace_lost_time(site->index) };
     if (report.hits == 0 || !kind_requested_p(site)) return;
     add_hits(site, report.hits, totals);
-    if (ractor) rb_vm_trace_event_write(ractor, ec, write_site, &report);
+    if (ractor) write_report(ractor, ec, &report);
     else rb_vm_trace_capture.dead.lost++; /* its event: the hits are in the totals */
 }
 
@@ -379,7 +405,8 @@ rb_vm_trace_sites_unreported_p(void)
 {
     struct vm_trace_totals *dead = &rb_vm_trace_capture.dead;
     if (*stream_counter(&rb_vm_trace_exits, dead, EXITS_HITS) ||
-        *stream_counter(&rb_vm_trace_fallbacks, dead, FALLBACKS_HITS))
+        *stream_counter(&rb_vm_trace_fallbacks, dead, FALLBACKS_HITS) ||
+        *stream_counter(&rb_vm_trace_jit_counters, dead, JIT_COUNTERS_HITS))
         return true;
     for (uint32_t index = 1; index < sites.count; index++) {
         const struct rb_vm_trace_site *site = site_at(index);
@@ -477,7 +504,7 @@ rb_vm_trace_sites_snapshot_write(struct rb_vm_trace_ractor *ractor, struct vm_tr
 
     for (size_t i = 0; i < count; i++) {
         add_hits(&batch[i].site, batch[i].hits, totals);
-        rb_vm_trace_event_write(ractor, NULL, write_site, &batch[i]);
+        write_report(ractor, NULL, &batch[i]);
         release_texts(&batch[i].site);
     }
     return more;

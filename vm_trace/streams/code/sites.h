@@ -42,7 +42,8 @@ site_category(const struct rb_vm_trace_site *site)
     static const enum known_string categories[] = {
         [RB_VM_TRACE_SIDE_EXIT] = STRING_SIDE_EXIT,
         [RB_VM_TRACE_RECOMPILE_EXIT] = STRING_RECOMPILE_EXIT,
-        [RB_VM_TRACE_FALLBACK] = STRING_FALLBACK
+        [RB_VM_TRACE_FALLBACK] = STRING_FALLBACK,
+        [RB_VM_TRACE_COUNTER] = STRING_COUNTER
     };
     return categories[site->kind];
 }

@@ -16,7 +16,7 @@ static uint64_t machine_rate; /* machine code calls C for one exit in so many; 0
 
 /* What compiled code has trace points for permanently. */
 static struct {
-    bool exits, fallbacks;
+    bool exits, fallbacks, counters;
     char *counter; /* of exits only those of this one; NULL: of all */
 } permanent;
 
@@ -128,6 +128,21 @@ start_fallbacks(bool by_flags)
     return NULL;
 }
 
+static const char *
+refuse_counters(uint64_t rate, const char *only)
+{
+    (void)only;
+    if (!rate || permanent.counters) return NULL;
+    return "counters are a part of compiled code: start the program with ZJIT and --vm-trace=counters";
+}
+
+static const char *
+start_counters(bool by_flags)
+{
+    if (by_flags) permanent.counters = rb_vm_trace_jit_counters.rate > 0;
+    return NULL;
+}
+
 /* --- hooks (vm_trace.c) ---------------------------------------------------------------------------- */
 
 /* No trace fails with it, so nothing is reported when it fails: then hooks are not notified. */
@@ -224,6 +239,17 @@ request_fallbacks(const char *option, uint64_t *rate_out, const char **only_out)
 }
 
 static const char *const exit_counters[] = { [EXITS_HITS] = "exits", [EXITS_SITES] = "sites", NULL };
+static size_t
+describe_counters(char *text, size_t bytes, const struct vm_trace_totals *totals)
+{
+    if (!rb_vm_trace_jit_counters.rate) return 0;
+    uint64_t places = totals->counters[rb_vm_trace_jit_counters.first_counter + JIT_COUNTERS_PLACES];
+    return (size_t)snprintf(text, bytes, "counters of %llu places", (unsigned long long)places);
+}
+
+static const char *const jit_counters[] = {
+    [JIT_COUNTERS_HITS] = "counted", [JIT_COUNTERS_PLACES] = "counted_places", NULL
+};
 static const char *const fallback_counters[] = { [FALLBACKS_HITS] = "fallbacks", NULL };
 
 struct rb_vm_trace_stream rb_vm_trace_exits = {
@@ -272,4 +298,14 @@ struct rb_vm_trace_stream rb_vm_trace_fallbacks = {
     .refuse = refuse_fallbacks,
     .start = start_fallbacks,
     .write_settings = write_fallback_settings
+};
+
+/* Likewise. */
+struct rb_vm_trace_stream rb_vm_trace_jit_counters = {
+    .name = "counters",
+    .by_name = true,
+    .counters = jit_counters,
+    .refuse = refuse_counters,
+    .start = start_counters,
+    .describe = describe_counters
 };

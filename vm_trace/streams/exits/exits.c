@@ -268,6 +268,13 @@ rb_vm_trace_hit(const struct rb_vm_trace_site *site, struct rb_execution_context
     if (site->kind == RB_VM_TRACE_FALLBACK) rb_vm_trace_states_fallback(ractor, ec);
 }
 
+void
+rb_vm_trace_count(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec)
+{
+    struct rb_vm_trace_ractor *ractor = rb_vm_trace_ractor_of(ec);
+    if (ractor) exits_of(ractor)->hits[site->index]++;
+}
+
 ANY_STACK void
 rb_vm_trace_first_hit(const struct rb_vm_trace_site *site, struct rb_execution_context_struct *ec)
 {

@@ -446,7 +446,7 @@ cut_event(void *context, const struct fxt_event *event)
         cut->unix_ns = event_uint(event, STRING_UNIX_NS, 0);
     }
     else if (of_trace && cut->recorder_count > 0 &&
-             (event->name.id == STRING_SITE || event->name.id == STRING_STATES ||
+             (event->name.id == STRING_SITE || event->name.id == STRING_COUNTER || event->name.id == STRING_STATES ||
               event->name.id == STRING_INTERPRETED || event->name.id == STRING_CALLS ||
               event->name.id == STRING_COUNTS || event->name.id == STRING_SUMMARY)) {
         cut->totals++;

@@ -366,7 +366,8 @@ run(const struct options *options, int count, char **arguments)
 
 static const char *const stream_names[] = {
     "exits",       "fallbacks", "compiles", "invalidations", "markers", "threads", "gc",
-    "allocations", "states",    "calls",    "syscalls",      "sched",   "samples", "default", "profile", "full", /* presets */
+    "allocations", "states",    "calls",    "syscalls",      "sched",   "samples", "counters",
+    "default",     "profile",   "full", /* presets */
 };
 enum { STREAM_NAMES = sizeof stream_names / sizeof stream_names[0] };
 static const char what_streams[] = "names of streams with commas between them";
