@@ -2,7 +2,7 @@
 # too, and gone with it. doc/guide/found.md explains each.
 require "open3"
 require_relative "helper"
-Integration.except "ruby-3.3", "it has no fixes"
+Integration.except "ruby-3.3", "ruby-3.4", "it has no fixes"
 
 class TestFixes < Integration::Test
   CALLS = 20_000

@@ -2,7 +2,7 @@
 # subscribe to exits, those in examples/ and one that tries to do harm.
 require_relative "helper"
 require_relative "extension"
-Integration.except "ruby-3.3", "its hook lists are those of one ractor, so exits have no events"
+Integration.except "ruby-3.3", "ruby-3.4", "its hook lists are those of one ractor, so exits have no events"
 
 class TestHooks < Integration::Test
   # Hooks by name: each keeps what was reported to it, and then may do something itself.
