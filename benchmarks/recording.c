@@ -176,6 +176,13 @@ rb_vm_trace_host_class_name(uintptr_t object, char *buffer, size_t capacity)
     return 0;
 }
 
+uint64_t
+rb_vm_trace_host_malloc_bytes(uintptr_t object, bool collecting)
+{
+    (void)object, (void)collecting;
+    return HOST_BYTES_UNKNOWN;
+}
+
 void
 rb_vm_trace_host_clear_object(uintptr_t object)
 {
