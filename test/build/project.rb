@@ -105,7 +105,8 @@ class Project
   def env(**more)
     { "HOME" => path("home"), "PATH" => "#{path("bin")}:#{ENV["PATH"]}", "XDG_CACHE_HOME" => nil, "RUBY_SOURCE" => nil,
       "GIT_CONFIG_SYSTEM" => path("home/system.gitconfig"),
-      "BASE" => "small", "BASES" => nil, "FIXES" => nil, "DEPS" => nil, "CI" => nil, "V" => nil, "FORCE" => nil, **more.transform_keys(&:to_s) }
+      "BASE" => "small", "BASES" => nil, "FIXES" => nil, "PLATFORM" => nil, "POSIX_TESTS" => nil,
+      "DEPS" => nil, "CI" => nil, "V" => nil, "FORCE" => nil, **more.transform_keys(&:to_s) }
   end
 
   # Runs a script of the project. Returns [stdout, stderr, exit status].
