@@ -22,15 +22,15 @@ module Names
     "libraries" => %w[zlib.h zstd.h sqlite3.c sqlite3.h sqlite3ext.h percentile.c],
     "gems" => %w[compute_if_absent exec_query load_async parse_host_request_line],
     "installers of Rubies" => %w[RUBY_CONFIGURE_OPTS RUBY_APPLY_PATCHES MISE_RUBY_APPLY_PATCHES],
-    "Zircon" => %w[thread_state_t],
+    "Zircon, and kinds without their prefix" => %w[thread_state_t OFF_CPU],
     "Perfetto" => %w[sequence_flags follower_descriptor_iids misplaced_end_event stackprofile_invalid_frame_id
                      enable_perfetto_grpc public_configs system_grpc absl_synchronization cpp_httplib
                      perfetto_grpc_library
                      generator_plugin_script generator_plugin_label link_deps gcs_trace_processor_loader worker_main
                      orchestrator_main metatrace_categories trace_summary gcs_
                      tools/install-build-deps],
-    "files that CRuby's build makes" => %w[revision.h miniprelude.c],
-    "examples" => %w[v3_3_9 v3_3_8 v3_3_11 v3_4_9 ruby_3_4.rs ruby_4_2.rs bases/ruby-4.2 patches/ruby-4.2 name.c name.h
+    "files that CRuby's build makes, its variables" => %w[revision.h miniprelude.c VM_TRACE_PLATFORM],
+    "examples" => %w[v3_3_9 v3_3_8 v3_3_11 v3_4_9 ruby_3_4.rs ruby_4_2.rs bases/ruby-4.2 bases/ruby-3.4 patches/ruby-4.2 name.c name.h
                      KIND_TOOL
                      lost_us longest_us exit_interupt]
   }.values.flatten.freeze
