@@ -74,7 +74,7 @@ struct process {
     uint64_t hits[SAMPLED_KINDS]; /* of the sites */
     uint64_t sites;
     uint64_t losses; /* sum of loss events */
-    bool has_total[SAMPLED_KINDS], has_events, has_sampled, has_sites, has_lost;
+    bool has_total[SAMPLED_KINDS], has_events, has_sampled, has_sites, has_lost, has_counted[2];
     struct allocated {
         uint64_t samples, bytes;
     } allocated, summary_allocated;
@@ -82,7 +82,6 @@ struct process {
     uint64_t total[SAMPLED_KINDS]; /* of the summary */
     uint64_t summary_events, summary_sampled, summary_sites, summary_lost;
     uint64_t counted[2], summary_counted[2]; /* hits of counters, and places */
-    bool has_counted[2];
 };
 
 struct flow {
