@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/label.h"
+#include "base/xalloc.h"
 
 static bool
 is_digit(char c)
@@ -125,4 +126,18 @@ label_path_end(struct fxt_string label)
 {
     struct label_parts parts = label_parts(label);
     return parts.path.len == 0 ? label.len : (size_t)(parts.path.ptr + parts.path.len - label.ptr);
+}
+
+uint32_t
+label_without_line(struct pool *pool, uint32_t label)
+{
+    struct fxt_string text = pool_string(pool, label);
+    size_t end = label_path_end(text);
+    if (end == text.len) return label;
+    char *copy = xrealloc(NULL, end + 2, 1);
+    memcpy(copy, text.ptr, end);
+    copy[end] = ')';
+    uint32_t id = pool_intern(pool, copy, end + 1);
+    free(copy);
+    return id;
 }

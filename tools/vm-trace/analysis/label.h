@@ -34,5 +34,7 @@ struct label_owner {
 struct label_owner label_owner(struct fxt_string method);
 /* The length of "Owner#method (path", which is the same for all lines of a method. */
 size_t label_path_end(struct fxt_string label);
+/* The label without its line, as a number of the pool: a method of that name may be in several files. */
+uint32_t label_without_line(struct pool *pool, uint32_t label);
 
 #endif

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "analysis/label.h"
-#include "topics/compiles/version_history.h" /* label_without_line */
 #include "report/work_places.h"
 
 /* A sum by two texts: of a place by line or innermost frame, of a label by place. */

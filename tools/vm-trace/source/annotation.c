@@ -72,14 +72,18 @@ compare_versions(const void *left, const void *right, void *context)
 uint32_t
 annotation_add(struct annotation *annotation, struct pool *pool, const struct annotated_exits *exits)
 {
-    const uint32_t kind = exits->category == STRING_COUNTER ? 2 : exits->category == STRING_FALLBACK;
     struct annotated_cost cost = {.lost_ns = exits->lost_ns};
-    *(uint64_t *[]){&cost.exits, &cost.fallbacks, &cost.counted}[kind] = exits->count;
+    uint32_t category = exits->category;
+    switch (category) {
+      case STRING_FALLBACK: cost.fallbacks = exits->count; break;
+      case STRING_COUNTER: cost.counted = exits->count; break;
+      default: cost.exits = exits->count, category = STRING_SIDE_EXIT; /* whether it recompiles or not */
+    }
     if (cost_compare(&cost, &(struct annotated_cost){0}) == 0) return 0;
     struct label_parts place = label_parts(pool_string(pool, exits->location));
     uint32_t path = place.path.len > 0 ? pool_intern(pool, place.path.ptr, place.path.len) : STRING_NONE;
     const uint32_t line = place.line > 0 && place.line <= INT32_MAX ? (uint32_t)place.line : 0;
-    const uint32_t key[REASON_KEYS] = {path, line, kind, exits->reason, exits->insn, exits->callee};
+    const uint32_t key[REASON_KEYS] = {path, line, category, exits->reason, exits->insn, exits->callee};
     struct annotated_reason *reason = row_table_get(&annotation->reasons, key);
     if (reason == NULL) {
         annotation->uncounted += exits->count;

@@ -33,7 +33,7 @@ struct annotated_line {
 struct annotated_reason {
     uint32_t path; /* the key */
     uint32_t line;
-    uint32_t kind; /* 0: exits, 1: fallbacks, 2: a counter */
+    uint32_t category; /* STRING_SIDE_EXIT of all exits, STRING_FALLBACK, or STRING_COUNTER */
     uint32_t reason;
     uint32_t insn;
     uint32_t callee;

@@ -113,21 +113,28 @@ count(struct allocation_count *count, const struct allocation_sample *sample)
     count->bytes += sample->weight_bytes;
 }
 
+/* How many objects the sample represents; 0: it does not say. */
+static double
+objects_of(const struct allocation_sample *sample)
+{
+    return sample->size_bytes > 0 ? (double)sample->weight_bytes / sample->size_bytes : 0;
+}
+
 static void
 count_live(struct allocation_row *site, const struct allocation_sample *sample)
 {
     struct allocation_live *live = &site->live;
     bool known = sample->malloc_bytes != UINT64_MAX;
-    double size = sample->size_bytes, malloc_bytes = known ? (double)sample->malloc_bytes : 0;
-    if (size <= 0) return;
-    double objects = (double)sample->weight_bytes / size; /* that the sample represents */
+    double objects = objects_of(sample), malloc_bytes = known ? (double)sample->malloc_bytes : 0;
+    double bytes = sample->size_bytes + malloc_bytes;
+    if (sample->size_bytes == 0) return;
     live->samples++;
     live->unread += !known;
     live->slot_bytes += (double)sample->weight_bytes;
     live->malloc_bytes += malloc_bytes * objects;
     live->objects += objects;
     /* An object is a sample with the probability 1 / objects. */
-    if (objects > 1) live->variance += objects * (objects - 1) * (size + malloc_bytes) * (size + malloc_bytes);
+    if (objects > 1) live->variance += objects * (objects - 1) * bytes * bytes;
     int64_t age_ns = sample->fate_ns - sample->allocated_ns;
     durations_add(&site->ages, age_ns > 0 ? (uint64_t)age_ns : 0);
 }
@@ -141,8 +148,7 @@ allocations_resolve(struct allocations *allocations)
             count_live(row_table_at(&allocations->sites, sample->live_site - 1), sample);
         if (sample->site == 0 || sample->fate == FATE_UNKNOWN) continue;
         struct allocation_row *site = row_table_at(&allocations->sites, sample->site - 1);
-        if (sample->malloc_bytes != UINT64_MAX && sample->size_bytes > 0)
-            site->malloc_sum += (double)sample->malloc_bytes * (double)sample->weight_bytes / sample->size_bytes;
+        if (sample->malloc_bytes != UINT64_MAX) site->malloc_sum += (double)sample->malloc_bytes * objects_of(sample);
         count(sample->fate == FATE_ALIVE ? &site->alive : &site->freed, sample);
         if (sample->survived >= 1) count(&site->once, sample);
         if (sample->survived >= 3) count(&site->three_times, sample);

@@ -21,20 +21,6 @@ version_history_free(struct version_history *history)
     *history = (struct version_history){0};
 }
 
-uint32_t
-label_without_line(struct pool *pool, uint32_t label)
-{
-    struct fxt_string text = pool_string(pool, label);
-    size_t end = label_path_end(text);
-    if (end == text.len) return label;
-    char *copy = xrealloc(NULL, end + 2, 1);
-    memcpy(copy, text.ptr, end);
-    copy[end] = ')';
-    uint32_t id = pool_intern(pool, copy, end + 1);
-    free(copy);
-    return id;
-}
-
 static uint64_t
 key_of(uint32_t process, uint32_t text)
 {

@@ -70,7 +70,4 @@ void version_history_sort(struct version_history *history);
 uint32_t version_history_owner(const struct version_history *history, struct pool *pool, uint32_t process,
                                uint32_t iseq, uint32_t location);
 
-/* Returns the label without its line, as a number of the pool. */
-uint32_t label_without_line(struct pool *pool, uint32_t label);
-
 #endif

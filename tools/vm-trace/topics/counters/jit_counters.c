@@ -1,12 +1,10 @@
 /* jit_counters.c - see jit_counters.h */
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/event_args.h"
-#include "topics/counters/jit_counters.h"
 #include "analysis/label.h"
-#include "base/xalloc.h"
 #include "fxt/known_strings.h"
+#include "topics/counters/jit_counters.h"
 
 void
 jit_counters_init(struct jit_counters *counters)
@@ -53,19 +51,6 @@ compare(const void *left, const void *right, void *context)
     return order != 0 ? order : pool_compare(context, a->method, b->method);
 }
 
-/* The label without its line: there may be a method of that name in several files. */
-static uint32_t
-method_of(struct pool *pool, uint32_t location)
-{
-    const struct fxt_string label = pool_string(pool, location);
-    const size_t end = label_path_end(label);
-    if (end == label.len) return location;
-    char *method = xformat("%.*s)", (int)end, label.ptr);
-    uint32_t number = pool_intern(pool, method, strlen(method));
-    free(method);
-    return number;
-}
-
 struct row_table
 jit_counters_by_method(const struct jit_counters *counters, struct pool *pool)
 {
@@ -73,7 +58,7 @@ jit_counters_by_method(const struct jit_counters *counters, struct pool *pool)
     row_table_init(&sums, sizeof(struct method_counter), METHOD_COUNTER_KEYS, COUNTER_ROWS_MAX);
     for (uint32_t i = 0; i < counters->rows.count; i++) {
         const struct counter_row *row = row_table_at(&counters->rows, i);
-        const uint32_t key[METHOD_COUNTER_KEYS] = {row->counter, method_of(pool, row->location)};
+        const uint32_t key[METHOD_COUNTER_KEYS] = {row->counter, label_without_line(pool, row->location)};
         struct method_counter *sum = row_table_get(&sums, key); /* not more than there are rows */
         add_to_sum(sum, pool, key[1], row->location, row->hits);
         sum->lines++;

@@ -1,11 +1,6 @@
 /* exit_tables.c - the tables of a report about exits and fallbacks. */
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
+#include <stdio.h>
 
-#include "analysis/label.h"
-#include "base/escape.h"
-#include "base/xalloc.h"
 #include "topics/topic.h"
 
 /* "Exits by reason: 24,017", how exact that is, and the time that they lost. */

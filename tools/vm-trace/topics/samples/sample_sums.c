@@ -2,9 +2,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "topics/samples/sample_sums.h"
-#include "topics/compiles/version_history.h" /* label_without_line */
+#include "analysis/label.h"
 #include "base/xalloc.h"
+#include "topics/samples/sample_sums.h"
 
 uint64_t
 sample_times_ns(const struct sample_times *times, bool waits)
