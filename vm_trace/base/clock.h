@@ -34,15 +34,6 @@ void rb_vm_trace_clock_init(void);
 /* Whether ticks are used. */
 bool rb_vm_trace_clock_ticks_p(void);
 
-/* Ns of one of the system's clocks; 0: there is none, or the thread that it is of has ended. Any thread. */
-static inline uint64_t
-clock_ns_of(clockid_t id)
-{
-    struct timespec ts;
-    if (clock_gettime(id, &ts) != 0) return 0;
-    return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
-}
-
 /* The system's own, always. Any thread. */
 uint64_t rb_vm_trace_clock_system_ns(void);
 

@@ -47,8 +47,7 @@ struct rb_vm_trace_stream {
     const char *const *counters;
     uint64_t sampled_categories; /* a bit for each known string whose events count as `sampled` */
     uint64_t default_rate;       /* what it records where no OPTION says so; 0: 1, which is all */
-    bool by_name;                /* no preset has it, for compiled code gets slower; it is in summaries only where it is
-                                    recorded */
+    bool by_name;                /* no preset has it, because it makes compiled code slower */
     bool without_jit;            /* records without trace points in compiled code */
     bool needs_jit;              /* there is nothing to record before a JIT is on: a preset and --vm-trace wait for one
                                     that the program turns on (jit_ready) */
@@ -163,6 +162,13 @@ static inline uint64_t
 stream_default_rate(const struct rb_vm_trace_stream *stream)
 {
     return stream->default_rate ? stream->default_rate : 1;
+}
+
+/* Whether a summary and the status have its counters, even of 0, while it is not recorded: streams of compiled code. */
+static inline bool
+stream_always_counted_p(const struct rb_vm_trace_stream *stream)
+{
+    return !stream->without_jit && !stream->by_name;
 }
 
 static inline void *

@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -44,14 +43,6 @@
 #endif
 #define UNSHARE_TABLE 2U /* CLOSE_RANGE_UNSHARE of linux/close_range.h */
 
-static uint64_t
-ns_of(clockid_t id)
-{
-    struct timespec ts;
-    if (clock_gettime(id, &ts) != 0) return 0;
-    return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
-}
-
 /* --- clock ------------------------------------------------------------------------------------------ */
 
 bool
@@ -71,18 +62,6 @@ rb_vm_trace_platform_counter_p(void)
     ssize_t n = read(fd, name, sizeof(name));
     close(fd);
     return n == sizeof(source) - 1 && memcmp(name, source, sizeof(source) - 1) == 0;
-}
-
-bool
-rb_vm_trace_wakeup_init(struct vm_trace_wakeup *wakeup)
-{
-    return sem_init(&wakeup->semaphore, 0, 0) == 0;
-}
-
-void
-rb_vm_trace_wakeup_post(struct vm_trace_wakeup *wakeup)
-{
-    sem_post(&wakeup->semaphore);
 }
 
 bool
@@ -193,7 +172,7 @@ uint64_t
 rb_vm_trace_platform_thread_cpu_ns(uint32_t tid)
 {
     enum { PER_THREAD = 4, SCHEDULER = 2 };
-    return ns_of((clockid_t)(~tid << 3 | PER_THREAD | SCHEDULER));
+    return clock_ns_of((clockid_t)(~tid << 3 | PER_THREAD | SCHEDULER));
 }
 
 bool
@@ -327,13 +306,6 @@ rb_vm_trace_platform_sync_cores(void)
 /* --- memory ------------------------------------------------------------------------------------------ */
 
 void *
-rb_vm_trace_platform_zeros(size_t bytes)
-{
-    void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return at == MAP_FAILED ? NULL : at;
-}
-
-void *
 rb_vm_trace_platform_addresses(void *at, size_t bytes)
 {
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (at ? MAP_FIXED_NOREPLACE : 0);
@@ -341,16 +313,10 @@ rb_vm_trace_platform_addresses(void *at, size_t bytes)
     return found == MAP_FAILED ? NULL : found;
 }
 
-bool
-rb_vm_trace_platform_release(void *at, size_t bytes)
-{
-    return mmap(at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED;
-}
-
 void
 rb_vm_trace_platform_populate(void *at, size_t bytes, bool *large)
 {
-    if (*large && madvise(at, bytes, MADV_COLLAPSE) != 0) *large = errno == EAGAIN || errno == EBUSY;
+    if (large && *large && madvise(at, bytes, MADV_COLLAPSE) != 0) *large = errno == EAGAIN || errno == EBUSY;
     if (madvise(at, bytes, MADV_POPULATE_WRITE) != 0) { /* then they come one by one */ }
 }
 
@@ -432,18 +398,6 @@ rb_vm_trace_platform_function_name(const void *function)
 }
 
 /* --- files ------------------------------------------------------------------------------------------- */
-
-int
-rb_vm_trace_platform_lock(int fd)
-{
-    return flock(fd, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
-}
-
-void
-rb_vm_trace_platform_unlock(int fd)
-{
-    if (flock(fd, LOCK_UN) != 0) { /* then it goes with the last chunk that is mapped */ }
-}
 
 int
 rb_vm_trace_platform_reserve(int fd, uint64_t size, uint64_t bytes)

@@ -1,9 +1,9 @@
 #ifndef RUBY_VM_TRACE_PLATFORM_PLATFORM_H
 #define RUBY_VM_TRACE_PLATFORM_PLATFORM_H 1
 /*
- * What differs between systems. One file implements this header: linux.c on Linux, posix.c everywhere else, and
- * on Linux, too, when the build defines VM_TRACE_PLATFORM_POSIX. All other folders use ISO C, POSIX and what
- * every Unix has (flock, madvise, MAP_ANONYMOUS), and no #ifdef of a system; `make lint` checks that.
+ * What differs between systems. posix.c implements this header; on Linux linux.c implements most of it, unless the
+ * build defines VM_TRACE_PLATFORM_POSIX. All other folders use ISO C, POSIX and MAP_ANONYMOUS, and no #ifdef of a
+ * system; `make lint` checks that.
  *
  * A function may be called by any thread, with any lock, and after fork, unless its comment says otherwise.
  */
@@ -31,6 +31,15 @@
 #else
 # define VM_TRACE_PLATFORM_CLOCK CLOCK_MONOTONIC
 #endif
+
+/* Ns of one of the system's clocks; 0: there is none, or the thread that it is of has ended. */
+static inline uint64_t
+clock_ns_of(clockid_t id)
+{
+    struct timespec ts;
+    if (clock_gettime(id, &ts) != 0) return 0;
+    return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
+}
 
 /* Whether the system itself takes its time from the processor's counter: it is the same on all cores. Reads a file. */
 bool rb_vm_trace_platform_counter_p(void);
@@ -139,7 +148,7 @@ bool rb_vm_trace_platform_release(void *at, size_t bytes);
 
 /*
  * Have pages of a shared mapping ready to be written to, if the system can. *large: try first to make one large page of
- * them; set to false when that never works here.
+ * them; set to false when that never works here. NULL: do not try.
  */
 void rb_vm_trace_platform_populate(void *at, size_t bytes, bool *large);
 

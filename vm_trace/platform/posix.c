@@ -1,62 +1,19 @@
 /*
- * Systems that have POSIX, and nothing else that is known here. See platform.h. A function does without what POSIX
- * lacks, and answers "unknown".
+ * What POSIX and every Unix have: first what all systems take from here; then, for those that have no file of their
+ * own, the rest. That does without what POSIX lacks, and answers "unknown". See platform.h.
  */
 #ifndef _GNU_SOURCE
-# define _GNU_SOURCE 1 /* dladdr, which POSIX has since 2024 */
+# define _GNU_SOURCE 1 /* MAP_ANONYMOUS; dladdr, which POSIX has since 2024 */
 #endif
 #include "vm_trace/platform/platform.h"
 
 #include <errno.h>
-#include <time.h>
-
-static uint64_t
-ns_of(clockid_t id)
-{
-    struct timespec ts;
-    if (clock_gettime(id, &ts) != 0) return 0;
-    return (uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec;
-}
-
-bool
-rb_vm_trace_wakeup_wait_in_pieces(struct vm_trace_wakeup *wakeup, uint64_t until_ns)
-{
-    const uint64_t second = UINT64_C(1000000000);
-    for (;;) {
-        uint64_t now_ns = ns_of(CLOCK_MONOTONIC), rest_ns = until_ns > now_ns ? until_ns - now_ns : 0;
-        uint64_t wall_ns = ns_of(CLOCK_REALTIME) + (rest_ns < second ? rest_ns : second);
-        struct timespec until = { .tv_sec = (time_t)(wall_ns / second), .tv_nsec = (long)(wall_ns % second) };
-        int error = until_ns ? sem_timedwait(&wakeup->semaphore, &until) : sem_wait(&wakeup->semaphore);
-        if (!error) return true;
-        if (errno == ETIMEDOUT && !rest_ns) return false;
-    }
-}
-
-#if !VM_TRACE_PLATFORM_LINUX
-#include <dlfcn.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/statvfs.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #ifndef MAP_NORESERVE
 # define MAP_NORESERVE 0
 #endif
-
-/* --- clock ------------------------------------------------------------------------------------------ */
-
-bool
-rb_vm_trace_platform_counter_p(void)
-{
-    return false;
-}
 
 bool
 rb_vm_trace_wakeup_init(struct vm_trace_wakeup *wakeup)
@@ -68,6 +25,65 @@ void
 rb_vm_trace_wakeup_post(struct vm_trace_wakeup *wakeup)
 {
     sem_post(&wakeup->semaphore);
+}
+
+bool
+rb_vm_trace_wakeup_wait_in_pieces(struct vm_trace_wakeup *wakeup, uint64_t until_ns)
+{
+    const uint64_t second = UINT64_C(1000000000);
+    for (;;) {
+        uint64_t now_ns = clock_ns_of(CLOCK_MONOTONIC), rest_ns = until_ns > now_ns ? until_ns - now_ns : 0;
+        uint64_t wall_ns = clock_ns_of(CLOCK_REALTIME) + (rest_ns < second ? rest_ns : second);
+        struct timespec until = { .tv_sec = (time_t)(wall_ns / second), .tv_nsec = (long)(wall_ns % second) };
+        int error = until_ns ? sem_timedwait(&wakeup->semaphore, &until) : sem_wait(&wakeup->semaphore);
+        if (!error) return true;
+        if (errno == ETIMEDOUT && !rest_ns) return false;
+    }
+}
+
+void *
+rb_vm_trace_platform_zeros(size_t bytes)
+{
+    void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return at == MAP_FAILED ? NULL : at;
+}
+
+bool
+rb_vm_trace_platform_release(void *at, size_t bytes)
+{
+    return mmap(at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED;
+}
+
+int
+rb_vm_trace_platform_lock(int fd)
+{
+    return flock(fd, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
+}
+
+void
+rb_vm_trace_platform_unlock(int fd)
+{
+    if (flock(fd, LOCK_UN) != 0) { /* then it goes with the last chunk that is mapped */ }
+}
+
+#if !VM_TRACE_PLATFORM_LINUX
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* --- clock ------------------------------------------------------------------------------------------ */
+
+bool
+rb_vm_trace_platform_counter_p(void)
+{
+    return false;
 }
 
 bool
@@ -184,30 +200,17 @@ rb_vm_trace_platform_sync_cores(void)
 /* --- memory ------------------------------------------------------------------------------------------ */
 
 void *
-rb_vm_trace_platform_zeros(size_t bytes)
-{
-    void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return at == MAP_FAILED ? NULL : at;
-}
-
-void *
 rb_vm_trace_platform_addresses(void *at, size_t bytes)
 {
     void *found = mmap(at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return found == MAP_FAILED ? NULL : found;
 }
 
-bool
-rb_vm_trace_platform_release(void *at, size_t bytes)
-{
-    return mmap(at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED;
-}
-
 void
 rb_vm_trace_platform_populate(void *at, size_t bytes, bool *large)
 {
     (void)at, (void)bytes;
-    *large = false;
+    if (large) *large = false;
 }
 
 /* For a static function dladdr finds the exported one before it. */
@@ -219,18 +222,6 @@ rb_vm_trace_platform_function_name(const void *function)
 }
 
 /* --- files ------------------------------------------------------------------------------------------- */
-
-int
-rb_vm_trace_platform_lock(int fd)
-{
-    return flock(fd, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
-}
-
-void
-rb_vm_trace_platform_unlock(int fd)
-{
-    if (flock(fd, LOCK_UN) != 0) { /* then it goes with the last chunk that is mapped */ }
-}
 
 /* posix_fallocate would change the size: what is appended takes its space itself. */
 int

@@ -176,11 +176,10 @@ rb_vm_trace_write_loss(struct rb_vm_trace_ractor *ractor, struct rb_execution_co
 /* Counters that the summary has no room for are in an event `counts` before it. */
 enum { FIRST_COUNTERS = FXT_ARGS_MAX - 4 /* sampled, events, lost, snapshot */ };
 
-/* Streams of compiled code always have their counters, even of 0. */
 static bool
 counter_wanted(const struct rb_vm_trace_stream *stream, uint64_t count)
 {
-    return stream->rate || !(stream->without_jit || stream->by_name) || count;
+    return stream->rate || stream_always_counted_p(stream) || count;
 }
 
 /* Write counters from the `from`-th on, at most `most` of those that are wanted. */

@@ -586,7 +586,7 @@ set_counts(struct rb_vm_trace_status *status, const struct vm_trace_totals *tota
     status->sampled = totals->sampled;
     status->lost = totals->lost;
     EACH_STREAM(stream, counters) {
-        if (!stream->rate && (stream->without_jit || stream->by_name)) continue;
+        if (!stream->rate && !stream_always_counted_p(stream)) continue;
         for (size_t i = 0; stream->counters[i]; i++) {
             status->counts[status->count_count++] =
                 (struct rb_vm_trace_count){ stream->counters[i], totals->counters[stream->first_counter + i] };

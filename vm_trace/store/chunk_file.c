@@ -496,9 +496,7 @@ limit_allows(const struct rb_vm_trace_chunk_file *file, size_t bytes)
 static void
 make_writable(struct rb_vm_trace_chunk_file *file, char *at, size_t bytes)
 {
-    bool large = bytes == CHUNK_FILE_GROWTH_BYTES && file->collapses, tried = large;
-    rb_vm_trace_platform_populate(at, bytes, &large);
-    if (tried) file->collapses = large;
+    rb_vm_trace_platform_populate(at, bytes, bytes == CHUNK_FILE_GROWTH_BYTES ? &file->collapses : NULL);
     for (size_t byte = 0; byte < bytes; byte += PAGE_BYTES)
         __atomic_fetch_or((uint64_t *)(at + byte), 0, __ATOMIC_RELAXED);
 }
