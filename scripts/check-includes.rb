@@ -10,14 +10,14 @@
 # a folder of another tree that all layers may include; `systems` the folder for what differs between systems.
 TREES = {
   "vm_trace" => {
-    layers: ["include", "*.[ch]", "schema", "platform", "base", "store", "host/host.h", "host", "capture", "streams", "session",
-             "ruby"],
+    layers: ["include", "*.[ch]", "schema", "platform", "base", "store", "host/host.h", "host", "capture", "streams",
+             "session", "ruby"],
     outside: ["platform", "host", "ruby"], # platform: the list of system calls that the build makes
     systems: "platform"
   },
   "tools/vm-trace" => {
-    layers: ["base", "fxt", "analysis", "render", "topics", "sql", "source", "report", "diff", "page", "export", "check",
-             "scrub", "cli/*.[ch]", "cli/commands", "main.c"],
+    layers: ["base", "fxt", "analysis", "render", "topics", "sql", "source", "report", "diff", "page", "export",
+             "check", "scrub", "cli/*.[ch]", "cli/commands", "main.c"],
     shared: "vm_trace/schema/",
     outside: ["page"], # the page of `vm-trace html`, as strings that the build makes
     calls: true # between files, these have no circles either
@@ -28,12 +28,13 @@ TREES = {
 OF_ONE_SYSTEM = /
   \b(?:__linux__|__linux|__GLIBC__|__APPLE__|__FreeBSD__|__NetBSD__|__OpenBSD__|__sun|_WIN32|_GNU_SOURCE)\b |
   <(?:(?:linux|asm|mach|mach-o|machine)\/.*|link\.h|ucontext\.h|features\.h|libproc\.h|
-    sys\/(?:auxv|epoll|event|eventfd|file|inotify|prctl|random|signalfd|statfs|statvfs|syscall|sysctl|timerfd|vfs)\.h)> |
-  \b(?:syscall|prctl|gettid|tgkill|membarrier|fallocate|posix_fallocate|f?statv?fs|memfd_create|shm_open|flock|renameat2|accept4|
-    madvise|mremap|sem_clockwait|asprintf|dl_iterate_phdr|dladdr|getpeereid|pthread_setname_np|
+    sys\/(?:auxv|epoll|event|eventfd|file|inotify|prctl|random|signalfd|statfs|statvfs|syscall|sysctl|timerfd|
+      vfs)\.h)> |
+  \b(?:syscall|prctl|gettid|tgkill|membarrier|fallocate|posix_fallocate|f?statv?fs|memfd_create|shm_open|flock|
+    renameat2|accept4|madvise|mremap|sem_clockwait|asprintf|dl_iterate_phdr|dladdr|getpeereid|pthread_setname_np|
     sys_icache_invalidate)\( |
-  \b(?:SYS_\w+|MADV_\w+|PR_SET_\w+|F_ADD_SEALS|MAP_NORESERVE|MAP_FIXED_NOREPLACE|SOCK_CLOEXEC|SO_PEERCRED|CLOCK_BOOTTIME|
-    SIGEV_THREAD_ID)\b |
+  \b(?:SYS_\w+|MADV_\w+|PR_SET_\w+|F_ADD_SEALS|MAP_NORESERVE|MAP_FIXED_NOREPLACE|SOCK_CLOEXEC|SO_PEERCRED|
+    CLOCK_BOOTTIME|SIGEV_THREAD_ID)\b |
   "\/(?:proc|sys)\/
 /x
 
@@ -61,15 +62,16 @@ class Tree
     @faults
   end
 
-  # A row for each layer, the highest first, and one for each folder in it: the units, and the places that these include.
-  # Tables (.def) belong to the unit that includes them.
+  # A row for each layer, the highest first, and one for each folder in it: the units, and the places that these
+  # include. Tables (.def) belong to the unit that includes them.
   def picture
     places = @files.select { |file| layer_of(file) && !file.end_with?(".def") }.group_by { |file| place(file) }
     order = places.keys.sort_by { |place| [-@layers.index(layer_of(places[place].first)), place] }
     rows = places.sort_by { |place, _| order.index(place) }.map do |place, files|
       below = files.flat_map { |file| @includes[file].map { |_, to| to && place(to) } }.compact.uniq - [place]
       names = files.map { |file| File.basename(file, ".*") }.uniq.sort
-      "| `#{place}` | #{names.join(", ")} | #{below.sort_by { |to| order.index(to) || order.size }.map { |to| "`#{to}`" }.join(", ")} |"
+      included = below.sort_by { |to| order.index(to) || order.size }.map { |to| "`#{to}`" }
+      "| `#{place}` | #{names.join(", ")} | #{included.join(", ")} |"
     end
     ["`#{@name}/`, the highest layer first:", "", "| layer | units | includes |", "|---|---|---|", *rows].join("\n")
   end
@@ -146,9 +148,11 @@ class Tree
   end
 
   def check_systems(file)
-    text = File.read(File.join(@root, @name, file), encoding: "UTF-8").gsub(%r{/\*.*?\*/}m) { |comment| comment.gsub(/[^\n]/, "") }
-    text.each_line.with_index(1) do |code, line|
-      word = code[OF_ONE_SYSTEM] and fault(file, line, "has #{word}, which not every system has: it belongs to #{@name}/#{@systems}/")
+    text = File.read(File.join(@root, @name, file), encoding: "UTF-8")
+    code = text.gsub(%r{/\*.*?\*/}m) { |comment| comment.gsub(/[^\n]/, "") }
+    code.each_line.with_index(1) do |content, line|
+      word = content[OF_ONE_SYSTEM] or next
+      fault(file, line, "has #{word}, which not every system has: it belongs to #{@name}/#{@systems}/")
     end
   end
 

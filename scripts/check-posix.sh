@@ -4,4 +4,5 @@
 . "$(dirname "$0")/common.sh"
 cd "$top"
 link_tree posix
-exec "${MAKE:-make}" -C build/posix -f "$top/Makefile" -j"${JOBS:-2}" PLATFORM=posix BASE="$base" ${V:+V=$V} check-integration
+exec "${MAKE:-make}" -C build/posix -f "$top/Makefile" -j"${JOBS:-2}" ${V:+V=$V} \
+    PLATFORM=posix BASE="$base" check-integration

@@ -91,7 +91,9 @@ for f in $(cd "$src/vm_trace" && find . -mindepth 1); do
     rm -f "$build/obj/libruby-static.a" "$build/obj/miniruby" # make does not see that an object less is linked
 done
 # What a trace says about the Ruby that made it.
-base_h="#define RB_VM_TRACE_BASE \"$base $(printf %.12s "$commit")$(chosen_fixes | fix_names | sed 's/^/ + /' | tr -d '\n')${PLATFORM:+ ($PLATFORM)}, vm_trace $version\""
+fixed_by=$(chosen_fixes | fix_names | sed 's/^/ + /' | tr -d '\n')
+base_name="$base $(printf %.12s "$commit")$fixed_by${PLATFORM:+ ($PLATFORM)}"
+base_h="#define RB_VM_TRACE_BASE \"$base_name, vm_trace $version\""
 [ "$base_h" = "$(cat "$src/vm_trace/base_name.h" 2>/dev/null)" ] || { echo "$base_h" > "$src/vm_trace/base_name.h"; headers_changed=yes; }
 # What its build needs.
 base_mk="VM_TRACE_RUSTC_MIN := $rustc_min${PLATFORM:+

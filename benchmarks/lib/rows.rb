@@ -54,7 +54,8 @@ module Bench
     end
 
     GROUPS = %i[exits yjit throws ractors late size store memory cold tmpfs recorder samples switch hooks markers threads
-                gc allocations states counters calls kernel sampling saving pieces scale absent off compiling depths].freeze
+                gc allocations states counters calls kernel sampling saving pieces scale absent off compiling
+                depths].freeze
 
     # Not without --only: they need gems, and take a quarter of an hour.
     ON_REQUEST = %i[rails].freeze
@@ -545,14 +546,17 @@ module Bench
         flags = { off: [], ours: nil, base: %w[--zjit-stats-quiet] }
         runs = Array.new([@rounds, 5].max) do |round|
           @progress&.step(0, 1, round, @rounds, "counters: #{name}")
-          flags.to_h { |kind, own| [kind, own ? run_counting(name, own) : with_trace("counters") { |all, _| run_counting(name, all) }] }
+          flags.to_h do |kind, own|
+            [kind, own ? run_counting(name, own) : with_trace("counters") { |all, _| run_counting(name, all) }]
+          end
         end
         ours, base = %i[ours base].map { |kind| runs.map { |run| run[kind] / run[:off] } }
         ratios = base.zip(ours).map { |peer, own| peer / own }
+        untraced = Statistics.median(runs.map { |run| run[:off] })
         @rows << Row.new(name: "counters: #{name}, traced / untraced", unit: "times", ours: Statistics.median(ours),
                          base: Statistics.median(base), ratio: Statistics.median(ratios), spread: spread(ratios),
                          runs: runs.size, target: "ratio >= 1", met: Statistics.median(ratios) >= 1,
-                         note: "the peer is --zjit-stats-quiet; untraced %.1f ms" % (Statistics.median(runs.map { |run| run[:off] }) * 1e3))
+                         note: "the peer is --zjit-stats-quiet; untraced %.1f ms" % (untraced * 1e3))
       end
     end
 

@@ -31,7 +31,8 @@ class TestPredictions < BenchTest
     path("vm-trace")
   end
 
-  def finding(place, gain, least: gain && gain / 2, most: gain && gain * 2, subject: "exits", cause: "", whole: 2_000_000_000)
+  def finding(place, gain, least: gain && gain / 2, most: gain && gain * 2, subject: "exits", cause: "",
+              whole: 2_000_000_000)
     { "subject" => subject, "place" => place, "cause" => cause, "whole_ns" => whole,
       "gain_ns" => gain, "least_ns" => least, "most_ns" => most }
   end

@@ -247,7 +247,8 @@ class TestAllocations < Integration::Test
     def list = List.new.tap { |list| 1_000.times { |i| list << i } }
     def map = Map.new.tap { |map| 1_000.times { |i| map[i] = i } }
     def weak = Weak.new.tap { |weak| 500.times { |i| weak[i] = i } }
-    def all = Array.new(10) { |i| [text(1_000 * (i + 1)), list, map, weak, Row.new, Bag.new.tap(&:fill), Idle.new] }.flatten(1)
+    def kinds(i) = [text(1_000 * (i + 1)), list, map, weak, Row.new, Bag.new.tap(&:fill), Idle.new]
+    def all = Array.new(10) { |i| kinds(i) }.flatten(1)
     def sizes(objects) = objects.group_by(&:class).to_h { |c, list| [c.name, list.sum { ObjectSpace.memsize_of(_1) }] }
   RUBY
 
@@ -336,16 +337,19 @@ class TestAllocations < Integration::Test
     RUBY
     assert_predicate result.status, :success?, result.err
     first, second = %w[first second].map { |name| file(result, "#{name}.fxt") }
-    rows = [first, second].map { |trace| JSON.parse(`#{Trace::TOOL} report --format=json #{trace.path}`)["live_by_method"]["rows"] }
+    reports = [first, second].map { |trace| JSON.parse(`#{Trace::TOOL} report --format=json #{trace.path}`) }
+    rows = reports.map { |report| report["live_by_method"]["rows"] }
     rows.each { |list| assert_match(/\A(Leaker#keep|String#\*) /, list.first["method"]) }
     assert_operator rows[1].first["bytes"], :>, 2 * rows[0].first["bytes"]
     events = second.in_category("allocation")
-    allocated = events.select { |event| event["args"].key?("weight") && event["name"] != "alive" }.map { _1["args"]["sample"] }
+    allocated = events.select { |event| event["args"].key?("weight") && event["name"] != "alive" }
+    allocated.map! { |event| event["args"]["sample"] }
     older = events.select { |event| event["name"] == "alive" && !allocated.include?(event["args"]["sample"]) }
     refute_empty older, "the memory still has all samples"
     leaked = older.select { |event| Trace.named_frames(event).any? { |frame| frame.include?("Leaker#keep") } }
     assert_operator leaked.size, :>, older.size / 2
-    assert_equal ["String"], leaked.map { |event| event["args"]["class"] }.uniq - ["Array", "(imemo)"] # the list; a cache of the call
+    classes = leaked.map { |event| event["args"]["class"] }.uniq
+    assert_equal ["String"], classes - ["Array", "(imemo)"] # the list; a cache of the call
     leaked.each { |event| assert_operator event["args"]["age_ns"], :>, 0 }
     grown = JSON.parse(`#{Trace::TOOL} diff --format=json #{first.path} #{second.path}`)["alive"]["rows"]
     assert_match(/\A(Leaker#keep|String#\*) /, grown.first["method"])
@@ -382,7 +386,11 @@ class TestAllocations < Integration::Test
       T.start(allocations: 1, exits: false, memory: 4)
       GC.stress = true
       kept = nil
-      4.times { |i| kept = [text(100), [i], { i => i.to_s }, Weak.new, Class.new]; T.save("\#{i}.fxt"); T.reset if i == 1 }
+      4.times do |i|
+        kept = [text(100), [i], { i => i.to_s }, Weak.new, Class.new]
+        T.save("\#{i}.fxt")
+        T.reset if i == 1
+      end
       GC.stress = false
       GC.auto_compact = true
       GC.start

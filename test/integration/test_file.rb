@@ -293,7 +293,8 @@ class TestFile < Integration::Test
     with_disk("64m") do |mount|
       result = run_in(@dir, *FLAGS, "--zjit-trace-min-free=62", "--zjit-trace-file=#{mount}/t.fxt", "fill.rb", command: [*in_mount(mount, "64m"), *@command])
       assert_equal [0, "done\n"], [result.status.exitstatus, result.out], result.err
-      assert_match(/events lost \(trace stopped: #{full_disk(mount)} is full \(61 MiB free\); give #{jit("--zjit")}-trace-file another disk\)$/, result.err)
+      full = /trace stopped: #{full_disk(mount)} is full \(61 MiB free\)/
+      assert_match(/events lost \(#{full}; give #{jit("--zjit")}-trace-file another disk\)$/, result.err)
       trace = Trace.new(path("t.fxt")).validate
       assert_operator File.size(path("t.fxt")), :<=, 4 << 20
       summary = trace.summary
@@ -317,7 +318,8 @@ class TestFile < Integration::Test
     with_disk("8m") do |mount|
       result = run_in(@dir, *FLAGS, "--zjit-trace-min-free=9", "--zjit-trace-file=#{mount}/t.fxt", "script.rb", command: [*in_mount(mount, "8m"), *@command])
       assert_equal [7, "done\n"], [result.status.exitstatus, result.out]
-      assert_includes result.err, jit("ZJIT: can't trace to #{mount}/t.fxt: #{full_disk(mount)} is full (8 MiB free); running untraced\n")
+      full = "#{full_disk(mount)} is full (8 MiB free)"
+      assert_includes result.err, jit("ZJIT: can't trace to #{mount}/t.fxt: #{full}; running untraced\n")
       assert_equal "0 files\n", result.err.lines.last
     end
   end
@@ -353,7 +355,8 @@ class TestFile < Integration::Test
     with_disk("8m") do |mount|
       result = run_in(@dir, "--zjit", "--zjit-trace-later", "--zjit-trace-min-free=20", "start.rb", mount, command: [*in_mount(mount, "8m"), *@command])
       full = "%s/%s.fxt: %s is full (7 MiB free); give file: a path in a folder that can be written to"
-      assert_equal ["#{mount}/a.fxt", "can't trace to #{format(full, mount, "b", full_disk(mount))}", "#{mount}/c.fxt", "can't trace to #{format(full, mount, "d", full_disk(mount))}",
+      refused = %w[b d].map { |name| "can't trace to #{format(full, mount, name, full_disk(mount))}" }
+      assert_equal ["#{mount}/a.fxt", refused[0], "#{mount}/c.fxt", refused[1],
                     "min_free: takes a number of MiB from 0 to 1048576, not -1"], result.out.lines(chomp: true), result.err
     end
   end

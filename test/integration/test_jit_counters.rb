@@ -82,7 +82,8 @@ class TestJitCounters < Integration::Test
     refute_empty stats
     of_trace = sums(trace)
     names = stats.keys | of_trace.keys
-    assert_equal stats.values_at(*names).zip(names).to_h { |count, name| [name, count || 0] }, names.to_h { |name| [name, of_trace[name]] }
+    of_stats = stats.values_at(*names).zip(names).to_h { |count, name| [name, count || 0] }
+    assert_equal of_stats, names.to_h { |name| [name, of_trace[name]] }
   end
 
   def test_sums_equal_zjits_statistics
@@ -133,7 +134,8 @@ class TestJitCounters < Integration::Test
     result = counted(script, "--zjit-stats-quiet")
     in_parent = result.trace
     in_child = (result.traces - [in_parent]).first
-    assert_equal result.out.split.map(&:to_i), [in_child, in_parent].map { |trace| sums(trace)["iseq_optimized_send_count"] }
+    traced = [in_child, in_parent].map { |trace| sums(trace)["iseq_optimized_send_count"] }
+    assert_equal result.out.split.map(&:to_i), traced
   end
 
   # Each of these is known: two calls of one method at line 8, and one of a method that many classes have at line 9.
@@ -161,7 +163,9 @@ class TestJitCounters < Integration::Test
                      *Integration::NO_INLINING)
     assert_sums stats_in(result.out), result.trace
     lines = counters(result.trace).group_by { |counter| counter["location"] }
-    at = ->(line, name) { lines.fetch("Object#calls (script.rb:#{line})").select { |c| name === c["counter"] }.sum { |c| c["hits"] } }
+    at = lambda do |line, name|
+      lines.fetch("Object#calls (script.rb:#{line})").select { |c| name === c["counter"] }.sum { |c| c["hits"] }
+    end
     compiled = at[8, /\A(?:inline_)?iseq_optimized_send_count\z/] / 2
     assert_includes 990..1000, compiled
     assert_equal compiled, at[9, /\Asend_fallback_/]
@@ -174,7 +178,10 @@ class TestJitCounters < Integration::Test
   def test_without_zjits_statistics
     script = "#{WORK}\nn = 0\nn += 1 while work(n) && n < 60\n"
     with = counted("#{script}#{TAIL}", "--zjit-stats-quiet").trace
-    without = counted("#{script}p RubyVM::ZJIT.stats_enabled?, RubyVM::ZJIT.stats.key?(:zjit_insn_count)\nRubyVM::Trace.stop\n")
+    without = counted(script + <<~RUBY)
+      p RubyVM::ZJIT.stats_enabled?, RubyVM::ZJIT.stats.key?(:zjit_insn_count)
+      RubyVM::Trace.stop
+    RUBY
     assert_equal %w[false false], without.out.split
     # Other counters count what statistics themselves do.
     names = sums(with).keys.grep(/\A(?:send_fallback_|exit_|iseq_optimized)/)
@@ -192,7 +199,8 @@ class TestJitCounters < Integration::Test
   end
 
   def test_only_requested_methods_count
-    result = counted("def foo = 1.then { _1 }\ndef bar = 2.then { _1 }\n5.times { foo; bar }\n#{TAIL}", "--vm-trace-methods=*foo")
+    script = "def foo = 1.then { _1 }\ndef bar = 2.then { _1 }\n5.times { foo; bar }\n"
+    result = counted(script + TAIL, "--vm-trace-methods=*foo")
     refute_empty counters(result.trace)
     assert_empty counters(result.trace).map { |counter| counter["location"] }.grep_v(/foo/)
   end
@@ -200,9 +208,11 @@ class TestJitCounters < Integration::Test
   # What the tool makes of it: the same numbers.
   def test_the_report_has_the_sums
     result = counted("#{WORK}\nn = 0\nn += 1 while work(n) && n < 60\n#{TAIL}", "--zjit-stats-quiet")
-    report = JSON.parse(IO.popen([Trace::TOOL, "report", "--counters", "--top=100000", "--format=json", result.trace.path], &:read))
+    command = [Trace::TOOL, "report", "--counters", "--top=100000", "--format=json", result.trace.path]
+    report = JSON.parse(IO.popen(command, &:read))
     assert_equal sums(result.trace), report.fetch("counters").fetch("rows").to_h { |row| [row["counter"], row["hits"]] }
-    assert_equal sums(result.trace).values.sum, report.fetch("counters_by_method").fetch("rows").sum { |row| row["hits"] }
-    assert_equal sums(result.trace).values.sum, report.fetch("counters_by_line").fetch("rows").sum { |row| row["hits"] }
+    %w[counters_by_method counters_by_line].each do |table|
+      assert_equal sums(result.trace).values.sum, report.fetch(table).fetch("rows").sum { |row| row["hits"] }
+    end
   end
 end

@@ -38,11 +38,13 @@ class TestJitCounters < Minitest::Test
   end
 
   def rows(bytes, table, *options)
-    with_file(bytes) { |path| JSON.parse(tool("report", "--counters", "--format=json", *options, path).out)[table]["rows"] }
+    out = with_file(bytes) { |path| tool("report", "--counters", "--format=json", *options, path).out }
+    JSON.parse(out)[table]["rows"]
   end
 
   def test_the_report_has_sums_by_counter_and_by_method
-    assert_equal [["zjit_insn_count", 5000, 1, 5000, "Foo#bar (/app/foo.rb)"], [SENDS, 1020, 3, 720, "Foo#bar (/app/foo.rb)"]],
+    bar = "Foo#bar (/app/foo.rb)"
+    assert_equal [["zjit_insn_count", 5000, 1, 5000, bar], [SENDS, 1020, 3, 720, bar]],
                  rows(trace, "counters").map { |row| row.values_at("counter", "hits", "lines", "most", "method") }
     assert_equal [[SENDS, 720, 2, 620, AT_12], [SENDS, 300, 1, 300, OTHER]],
                  rows(trace, "counters_left").map { |row| row.values_at("counter", "hits", "lines", "most", "location") }
@@ -59,7 +61,8 @@ class TestJitCounters < Minitest::Test
   end
 
   def test_annotate_has_what_was_left_to_the_vm
-    reasons = with_file(trace) { |path| JSON.parse(tool("annotate", "--format=json", path).out)["annotated_reasons"]["rows"] }
+    out = with_file(trace) { |path| tool("annotate", "--format=json", path).out }
+    reasons = JSON.parse(out)["annotated_reasons"]["rows"]
     assert_equal [[12, SENDS, 620], [13, SENDS, 100], [20, SENDS, 300]],
                  reasons.map { |row| row.values_at("line", "reason", "counted") }.sort
   end
@@ -68,7 +71,8 @@ class TestJitCounters < Minitest::Test
     with_file(trace) do |a|
       with_file(trace(sends: 1620)) do |b|
         moved = JSON.parse(tool("diff", "--format=json", a, b).out)["counters"]["rows"]
-        assert_equal [[SENDS, "Foo#bar (/app/foo.rb)", 720, 1720]], moved.map { |row| row.values_at("counter", "method", "a", "b") }
+        assert_equal [[SENDS, "Foo#bar (/app/foo.rb)", 720, 1720]],
+                     moved.map { |row| row.values_at("counter", "method", "a", "b") }
       end
     end
   end
@@ -76,7 +80,8 @@ class TestJitCounters < Minitest::Test
   def test_query_has_a_view
     with_file(trace) do |path|
       sql = "SELECT counter, location, SUM(hits) FROM vm_counter GROUP BY 1, 2 ORDER BY 3 DESC LIMIT 2"
-      assert_equal [["zjit_insn_count", AT_12, "5000"], [SENDS, AT_12, "620"]], CSV.parse(tool("query", path, sql).out).drop(1)
+      assert_equal [["zjit_insn_count", AT_12, "5000"], [SENDS, AT_12, "620"]],
+                   CSV.parse(tool("query", path, sql).out).drop(1)
     end
   end
 

@@ -909,7 +909,8 @@ int
 fstatvfs(int fd, struct statvfs *disk)
 {
     (void)fd;
-    *disk = (struct statvfs){ .f_bsize = PAGE, .f_frsize = PAGE, .f_blocks = disk_bytes / PAGE, .f_bavail = free_bytes / PAGE };
+    *disk = (struct statvfs){ .f_bsize = PAGE, .f_frsize = PAGE, .f_blocks = disk_bytes / PAGE,
+                              .f_bavail = free_bytes / PAGE };
     return 0;
 }
 

@@ -388,7 +388,8 @@ static void
 begin_client(int fd)
 {
     struct stat st;
-    struct client *client = rb_vm_trace_platform_same_user_p(fd) && fstat(fd, &st) == 0 ? calloc(1, sizeof(*client)) : NULL;
+    bool ours = rb_vm_trace_platform_same_user_p(fd) && fstat(fd, &st) == 0;
+    struct client *client = ours ? calloc(1, sizeof(*client)) : NULL;
     pthread_t thread;
     if (!client) {
         close(fd);

@@ -1,5 +1,5 @@
 /*
- * RubyVM::Trace.span, .span_begin, .span_end, .instant, .counter and .markers?. What writes them is streams/markers/markers.c.
+ * RubyVM::Trace.span, .span_begin, .span_end, .instant, .counter and .markers?. streams/markers/markers.c writes them.
  */
 #include "ruby/ruby.h"
 

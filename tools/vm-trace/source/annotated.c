@@ -172,8 +172,10 @@ versions_text(const struct annotated_view *view, uint32_t reason, char *text, si
     for (uint32_t i = skipped; i < count; i++) {
         char number[NUMBER_TEXT];
         version = row_table_at(&view->annotation->versions, first + i);
+        const struct annotated_cost *cost = &version->cost;
+        with_commas(number, cost->exits + cost->fallbacks + cost->counted);
         len += (size_t)snprintf(text + len, size - len, "%s%" PRIu32 ": %s", i > skipped ? ", " : "", version->version,
-                                with_commas(number, version->cost.exits + version->cost.fallbacks + version->cost.counted));
+                                number);
     }
     return text_of(text);
 }

@@ -14,7 +14,8 @@ use crate::options::{get_option, OPTIONS};
 use crate::payload::get_or_create_iseq_payload;
 use crate::state::ZJITState;
 use crate::stats::*;
-use crate::stats::vm_trace::{by_flags, hits_offset, ractor_offset, rb_vm_trace_count, rb_vm_trace_current, thread_offset, Kind, SitePtr};
+use crate::stats::vm_trace::{by_flags, hits_offset, ractor_offset, rb_vm_trace_count, rb_vm_trace_current};
+use crate::stats::vm_trace::{thread_offset, Kind, SitePtr};
 use crate::trace_base as base;
 
 use super::{counts_replaced_calls, gen_hit, new_site, UNIT};
@@ -210,8 +211,8 @@ fn line_of(iseq: IseqPtr, pc: *const VALUE) -> u32 {
 
 /// What RubyVM::ZJIT.stats calls the counter at an address.
 fn name_of(address: usize) -> String {
-    let fixed = [DEFAULT_COUNTERS, EXIT_COUNTERS, DYNAMIC_SEND_COUNTERS, OPTIMIZED_SEND_COUNTERS, DYNAMIC_SETIVAR_COUNTERS,
-                 DYNAMIC_GETIVAR_COUNTERS, DYNAMIC_DEFINEDIVAR_COUNTERS, OTHER_COUNTERS];
+    let fixed = [DEFAULT_COUNTERS, EXIT_COUNTERS, DYNAMIC_SEND_COUNTERS, OPTIMIZED_SEND_COUNTERS,
+                 DYNAMIC_SETIVAR_COUNTERS, DYNAMIC_GETIVAR_COUNTERS, DYNAMIC_DEFINEDIVAR_COUNTERS, OTHER_COUNTERS];
     if let Some(counter) = fixed.into_iter().flatten().find(|&&counter| counter_ptr(counter) as usize == address) {
         return counter.name().to_string();
     }
@@ -226,7 +227,8 @@ fn name_of(address: usize) -> String {
                    ("not_annotated_cfuncs_", ZJITState::get_not_annotated_cfunc_counter_pointers()),
                    ("ccall_", ZJITState::get_ccall_counter_pointers())];
     for (prefix, counters) in by_name.into_iter().chain(base::more_counters()) {
-        if let Some((name, _)) = counters.iter().find(|(_, counter)| std::ptr::from_ref(&***counter) as usize == address) {
+        let found = counters.iter().find(|(_, counter)| std::ptr::from_ref(&***counter) as usize == address);
+        if let Some((name, _)) = found {
             return format!("{prefix}{name}");
         }
     }

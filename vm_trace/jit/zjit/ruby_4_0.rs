@@ -112,7 +112,7 @@ pub fn count_exit_bytes(asm: &mut Assembler) {
     }
 }
 
-// --- counters ------------------------------------------------------------------------------------------------------------
+// --- counters -------------------------------------------------------------------------------------------------------
 
 /// Do something for each operand of an instruction.
 pub fn each_operand(function: &Function, insn: &hir::Insn, act: impl FnMut(InsnId)) {

@@ -126,7 +126,7 @@ pub fn exits_made() -> (u64, u64) {
     unsafe { (*counter_ptr(Counter::compiled_side_exit_count), *counter_ptr(Counter::side_exit_size)) }
 }
 
-// --- counters ------------------------------------------------------------------------------------------------------------
+// --- counters -------------------------------------------------------------------------------------------------------
 
 /// Do something for each operand of an instruction.
 pub fn each_operand(_function: &Function, insn: &hir::Insn, act: impl FnMut(InsnId)) {

@@ -3,7 +3,8 @@
 # The arguments of an option, if its help lists them: "csv (default), table or json"
 _vm_trace_choices() {
     "$1" "$2" --help 2>/dev/null | sed -n -e '/^Options:/,/^$/!d' \
-        -e "s/^  \(-., \|    \)--$3=\(FORMAT\|KIND\|WEIGHT\)  *//" -e 't list' -e d -e ':list' -e '/ or$/{N;s/\n  */ /;}' -e 's/([^)]*)//g; s/,/ /g; s/ or / /gp'
+        -e "s/^  \(-., \|    \)--$3=\(FORMAT\|KIND\|WEIGHT\)  *//" -e 't list' -e d \
+        -e ':list' -e '/ or$/{N;s/\n  */ /;}' -e 's/([^)]*)//g; s/,/ /g; s/ or / /gp'
 }
 
 _vm_trace() {
