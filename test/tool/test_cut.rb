@@ -400,6 +400,7 @@ class TestCut < Minitest::Test
                    tool("query", out, query).out.lines.drop(1).map { |line| line.delete('"').chomp }
       report = JSON.parse(tool("report", "--calls", "--format=json", out).out)
       assert_in_delta 8_000_000, report["calls_by_thread"]["rows"].sum { |row| row["recorded_ns"] }, 10
+      assert_match(/ 0\.000000 s .* <main>/, tool("report", "--calls", out).out)
     end
     both = { "began" => "before the trace", "ended" => "after the trace" }
     calls = events.select { |e| e["cat"] == "call" }

@@ -62,6 +62,16 @@ rate_text(const float *rate, unsigned columns)
     return text;
 }
 
+/* Zero has no sign: what was open at the border of a cut begins some nanoseconds before it. */
+static const char *
+time_text(char text[NUMBER_TEXT], int64_t ns)
+{
+    enum { SHOWN_NS = 1000 };
+    bool zero = ns > -SHOWN_NS / 2 && ns < SHOWN_NS / 2;
+    snprintf(text, NUMBER_TEXT, "%.6f s", zero ? 0 : (double)ns / 1e9);
+    return text;
+}
+
 /* A number as people read it. */
 static const char *
 number_text(char text[NUMBER_TEXT], const struct table *table, unsigned column, const struct cell *cell)
@@ -75,7 +85,7 @@ number_text(char text[NUMBER_TEXT], const struct table *table, unsigned column, 
       case COLUMN_CHANGE: snprintf(text, NUMBER_TEXT, "%+.1f%%", cell->share * 100); break;
       case COLUMN_NUMBER: snprintf(text, NUMBER_TEXT, "%" PRIu64, cell->number); break;
       case COLUMN_SHARE: snprintf(text, NUMBER_TEXT, "%.1f%%", cell->share * 100); break;
-      case COLUMN_TIME: snprintf(text, NUMBER_TEXT, "%.6f s", (double)cell->time_ns / 1e9); break;
+      case COLUMN_TIME: return time_text(text, cell->time_ns);
       default: text[0] = '\0'; break;
     }
     return text;
