@@ -94,3 +94,26 @@ durations_free(struct durations *durations)
     free(durations->buckets);
     *durations = (struct durations){0};
 }
+
+void
+named_durations_init(struct row_table *rows)
+{
+    row_table_init(rows, sizeof(struct named_durations), NAMED_DURATIONS_KEYS, NAMED_DURATIONS_MAX);
+}
+
+void
+named_durations_free(struct row_table *rows)
+{
+    for (uint32_t i = 0; i < rows->count; i++)
+        durations_free(&((struct named_durations *)row_table_at(rows, i))->durations);
+    row_table_free(rows);
+}
+
+bool
+named_durations_add(struct row_table *rows, uint32_t category, uint32_t name, uint64_t ns)
+{
+    const uint32_t key[NAMED_DURATIONS_KEYS] = {category, name};
+    struct named_durations *row = row_table_get(rows, key);
+    if (row != NULL) durations_add(&row->durations, ns);
+    return row != NULL;
+}

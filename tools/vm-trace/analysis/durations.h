@@ -8,6 +8,8 @@
  */
 #include <stdint.h>
 
+#include "base/row_table.h"
+
 struct durations {
     uint64_t count;
     uint64_t total_ns;
@@ -24,7 +26,7 @@ struct named_durations {
     uint32_t name;
     struct durations durations;
 };
-enum { NAMED_DURATIONS_KEYS = 2 };
+enum { NAMED_DURATIONS_KEYS = 2, NAMED_DURATIONS_MAX = 4096 };
 
 /* Zeroed durations are empty. */
 void durations_add(struct durations *durations, uint64_t ns);
@@ -34,5 +36,11 @@ void durations_merge(struct durations *durations, const struct durations *other)
  * there are none. */
 uint64_t durations_quantile(const struct durations *durations, double part);
 void durations_free(struct durations *durations);
+
+/* A table of struct named_durations. */
+void named_durations_init(struct row_table *rows);
+void named_durations_free(struct row_table *rows);
+/* Returns false if there are too many names. */
+bool named_durations_add(struct row_table *rows, uint32_t category, uint32_t name, uint64_t ns);
 
 #endif

@@ -486,7 +486,7 @@ add_counting(struct report *report, struct document *document)
     uint64_t uncounted =
         report->exits.uncounted > report->exits.uncounted_hits ? report->exits.uncounted : report->exits.uncounted_hits;
     add_uncounted(document, uncounted, "exits: there are more than %d different ones", EXIT_ROWS_MAX);
-    add_uncounted(document, report->uncounted, "durations: they have more than %d names", REPORT_DURATIONS_MAX);
+    add_uncounted(document, report->uncounted, "durations: they have more than %d names", NAMED_DURATIONS_MAX);
     add_uncounted(document, report->states.uncounted, "changes of threads: there are more than %d threads",
                   THREAD_STATES_THREADS_MAX);
     add_uncounted(document, report->states.too_late,
@@ -506,7 +506,7 @@ add_counting(struct report *report, struct document *document)
                   VERSION_STEPS_MAX);
     add_uncounted(document, report->compilations.uncounted,
                   "compilations have no row of their own: there are more than %d ISEQs or %d phases",
-                  COMPILATIONS_ISEQS_MAX, COMPILATIONS_NAMES_MAX);
+                  COMPILATIONS_ISEQS_MAX, NAMED_DURATIONS_MAX);
 }
 
 /* What was allocated, and how well that is known. */

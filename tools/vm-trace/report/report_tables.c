@@ -2,11 +2,9 @@
 #include "report/report_tables.h"
 
 void
-report_topic(struct report *report, struct document *document, uint64_t top, enum topic topic)
+report_topic(struct report *report, struct document *document, uint64_t top, enum topic_number topic)
 {
-#define TOPIC_TABLES(name, purpose) [TOPIC_##name] = topic_##name,
-    static void (*const tables[TOPICS_COUNT])(const struct view *view) = {TOPICS(TOPIC_TABLES)};
-    tables[topic](&(const struct view){report, document, top});
+    topics[topic]->tables(&(const struct view){report, document, top});
 }
 
 void

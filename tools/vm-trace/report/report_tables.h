@@ -2,7 +2,7 @@
 #define REPORT_TABLES_H
 /* report_tables.h - a report as a document. */
 #include "render/document.h"
-#include "topics/topic.h"
+#include "topics/report_view.h"
 
 /* The processes of the head: the pieces of a recording are one. */
 uint32_t report_shown_processes(const struct report *report);
@@ -21,7 +21,7 @@ void report_first_print(FILE *out, struct report *report, const struct document 
 /* All tables. `top`: rows of one. */
 void report_tables(struct report *report, struct document *document, uint64_t top);
 /* Those of one topic. */
-void report_topic(struct report *report, struct document *document, uint64_t top, enum topic topic);
+void report_topic(struct report *report, struct document *document, uint64_t top, enum topic_number topic);
 /* Exits, times and allocations by gem. */
 void report_gem_tables(struct report *report, struct document *document, uint64_t top);
 /* The contents of the files: providers and their chunks. */

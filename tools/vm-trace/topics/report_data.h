@@ -28,6 +28,7 @@
 #include "topics/samples/sample_sums.h"
 #include "topics/exits/seen_table.h"
 #include "topics/exits/throws.h"
+#include "topics/topic.h"
 #include "topics/trace_choice.h"
 #include "analysis/trace_host.h"
 #include "topics/compiles/version_history.h"
@@ -38,9 +39,9 @@
 enum {
     REPORT_PROCESSES_MAX = 64 * 1024,
     REPORT_THREADS_MAX = 256 * 1024,
-    REPORT_DURATIONS_MAX = 4096,      /* distinct names of durations */
     REPORT_BLOCKED_MAX = 64 * 1024, /* distinct threads, names and classes of what blocked */
     REPORT_SETTINGS_MAX = 64,     /* per process */
+    REPORT_NO_THREAD = UINT32_MAX,
 };
 
 struct report_file {
@@ -158,9 +159,6 @@ struct report_provider {
     uint64_t chunks;
 };
 
-/* Streams that have a selection of tables each. */
-enum report_stream { REPORT_CALLS, REPORT_SYSCALLS, REPORT_CPUS, REPORT_SAMPLES, REPORT_COUNTERS, REPORT_STREAMS };
-
 struct report {
     struct reader *reader;
     struct pool *pool;
@@ -185,7 +183,7 @@ struct report {
     uint32_t last_recording; /* likewise */
 
     bool has_events;
-    bool recorded[REPORT_STREAMS]; /* the files have events of it, whether they pass the filter or not */
+    bool recorded[TOPICS_COUNT]; /* the files have its events, whether they pass the filter or not; of topics that say so */
     int64_t start_ns;          /* time 0: the first event of the first file */
     int64_t first_ns, last_ns; /* of what counts; first_ns > last_ns: nothing does */
 
@@ -256,8 +254,29 @@ bool report_timed(const struct report *report);
 /* Whether an ISEQ passes --method, and there is no filter that ISEQs cannot pass. */
 bool report_iseq_wanted(struct report *report, uint32_t iseq);
 
-/* Whether a thread passes --thread. */
+/* Whether a thread passes --thread; the same of a row. Whether a time passes --since and --until. */
 bool report_thread_wanted(struct report *report, uint32_t number);
+bool report_thread_passes(struct report *report, struct report_thread *thread);
+bool report_time_wanted(const struct report *report, int64_t ts_ns);
+
+/* The frame that an event counts for: the innermost one, or that of the application; and the same outside of Ruby's own
+ * files. */
+uint32_t report_frame(struct report *report, const struct fxt_event *event);
+uint32_t report_own_frame(struct report *report, const struct fxt_event *event);
+
+/* While files are read. The number of a process, of a native thread, and of a Ruby thread of a process (a whole) that
+ * shares native ones: with too many, the last one collects the rest. */
+uint32_t report_process_of(struct report *report, uint32_t recording, uint32_t pid);
+uint32_t report_thread_of(struct report *report, uint32_t recording, uint32_t pid, uint32_t tid);
+uint32_t report_thread_running(struct report *report, uint32_t whole, uint32_t runs);
+/* Takes the time of an event, of a native thread, whatever the filter: it ends at `end_ns`, and the thread wrote it at
+ * `seen_ns`. Returns the thread's number. */
+uint32_t report_note(struct report *report, uint32_t recording, uint32_t pid, uint32_t tid, struct interval time,
+                     int64_t seen_ns);
+/* The same of a moment. */
+uint32_t report_moment(struct report *report, uint32_t recording, uint32_t pid, uint32_t tid, int64_t ts_ns);
+/* Something in this time passes the filter. */
+void report_counts_in(struct report *report, int64_t from_ns, int64_t to_ns);
 
 /* The first setting of a process with this name (an enum known_string), or NULL. */
 struct report_setting *report_setting_of(const struct report *report, uint32_t process, uint32_t name);

@@ -20,15 +20,16 @@ view_chosen_by(const struct view *view)
 }
 
 struct fxt_string
-view_nothing(const struct view *view, enum report_stream stream)
+view_nothing(const struct view *view, enum topic_number topic)
 {
-    static const char *const names[REPORT_STREAMS] = {"calls", "syscalls", "sched", "samples", "counters"};
-    if (!view->report->recorded[stream])
-        return document_text(view->document, "none: --vm-trace=%s records them", names[stream]);
+#define TOPIC_NAME(name, purpose) #name,
+    static const char *const names[TOPICS_COUNT] = {TOPICS(TOPIC_NAME)};
+    if (!view->report->recorded[topic])
+        return document_text(view->document, "none: --vm-trace=%s records them", names[topic]);
     const struct trace_choice *filter = &view->report->filter;
     const char *why = "";
-    if (filter->reason != NULL && stream != REPORT_COUNTERS) why = ": only exits and fallbacks have a reason";
-    else if (filter->method != NULL && (stream == REPORT_CPUS || stream == REPORT_SAMPLES))
+    if (filter->reason != NULL && topic != TOPIC_counters) why = ": only exits and fallbacks have a reason";
+    else if (filter->method != NULL && (topic == TOPIC_sched || topic == TOPIC_samples))
         why = ": it chooses among exits, fallbacks, calls and allocations";
     return document_text(view->document, "none pass %s%s", view_chosen_by(view).ptr, why);
 }

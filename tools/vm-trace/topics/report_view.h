@@ -29,7 +29,7 @@ const float *view_rate(const struct view *view, const struct exit_row *exit_row)
 /* "--since, --thread": the options that choose, of this report. */
 struct fxt_string view_chosen_by(const struct view *view);
 /* Why a selection of tables has nothing, which the command asked for: not recorded, or left out by options. */
-struct fxt_string view_nothing(const struct view *view, enum report_stream stream);
+struct fxt_string view_nothing(const struct view *view, enum topic_number topic);
 
 /* Whether what a stream did not see of threads is worth a row, or a column: from half a percent on. */
 bool view_unseen_shown(uint64_t unseen_ns, uint64_t whole_ns);

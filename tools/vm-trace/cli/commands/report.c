@@ -14,7 +14,7 @@ static struct trace_choice filter = TRACE_CHOICE_ALL;
 static enum document_format format = FORMAT_TEXT;
 static const char *table;
 static bool advice, all, kernel, by_gem, each_thread;
-static bool topics[TOPICS_COUNT];
+static bool chosen[TOPICS_COUNT];
 
 static bool
 take_group(const struct cli_option *option, const char *text)
@@ -28,7 +28,7 @@ static bool
 chosen_p(void)
 {
     bool any = by_gem || kernel;
-    for (unsigned i = 0; i < TOPICS_COUNT; i++) any |= topics[i];
+    for (unsigned i = 0; i < TOPICS_COUNT; i++) any |= chosen[i];
     return any;
 }
 
@@ -49,8 +49,8 @@ add_tables(struct report *report, struct document *document, uint64_t top)
         return;
     }
     for (unsigned i = 0; i < TOPICS_COUNT; i++) {
-        bool chosen = topics[i] || (kernel && (i == TOPIC_syscalls || i == TOPIC_sched));
-        if (chosen) report_topic(report, document, top, i);
+        bool shown = chosen[i] || (kernel && (i == TOPIC_syscalls || i == TOPIC_sched));
+        if (shown) report_topic(report, document, top, i);
     }
     if (by_gem) report_gem_tables(report, document, top);
 }
@@ -81,17 +81,17 @@ run(const struct options *options, int file_count, char **files)
 {
     if (!choice_window_any("report", filter.since_ns, filter.until_ns)) return STATUS_USAGE;
     const char *fault = report_why_no_requests(&filter, file_count, files);
-    if (topics[TOPIC_endpoints] && fault != NULL) {
+    if (chosen[TOPIC_endpoints] && fault != NULL) {
         fprintf(stderr, "vm-trace: report: --endpoints: %s\n", fault);
         return STATUS_USAGE;
     }
     bool in_table = first_tables_p() && (table == NULL || strcmp(table, "where_requests") == 0);
     bool with_requests = (first_screen_p() || in_table) && fault == NULL;
     struct endpoints endpoints;
-    struct report *first = topics[TOPIC_endpoints] ? find_endpoints(&endpoints, options, file_count, files) : NULL;
+    struct report *first = chosen[TOPIC_endpoints] ? find_endpoints(&endpoints, options, file_count, files) : NULL;
     struct report *report = report_new(options->memory_bytes, &filter);
     if (with_requests) endpoints_init(&endpoints, report->pool);
-    if (topics[TOPIC_endpoints] || with_requests) report->endpoints = &endpoints;
+    if (chosen[TOPIC_endpoints] || with_requests) report->endpoints = &endpoints;
     report->each_thread = each_thread;
     report->by_gem = by_gem;
     enum status status = report_read_all(report, options->max_faults, file_count, files);
@@ -115,8 +115,8 @@ run(const struct options *options, int file_count, char **files)
         document_free(&document);
     }
     report_free(report);
-    if (topics[TOPIC_endpoints] || with_requests) endpoints_free(&endpoints);
-    if (topics[TOPIC_endpoints]) report_free(first);
+    if (chosen[TOPIC_endpoints] || with_requests) endpoints_free(&endpoints);
+    if (chosen[TOPIC_endpoints]) report_free(first);
     return worse(status, finish_output());
 }
 
@@ -124,7 +124,7 @@ static const struct cli_option report_options[] = {
     OPTION_TOP,
     OPTIONS_TRACE_CHOICE(filter),
     CLI_OPTION("all", NULL, "all tables and settings", NULL, &all),
-#define TOPIC_OPTION(name, purpose) CLI_OPTION(#name, NULL, purpose, NULL, &topics[TOPIC_##name]),
+#define TOPIC_OPTION(name, purpose) CLI_OPTION(#name, NULL, purpose, NULL, &chosen[TOPIC_##name]),
     TOPICS(TOPIC_OPTION)
     CLI_OPTION("kernel", NULL, "the same as --syscalls --sched", NULL, &kernel),
     CLI_OPTION("advice", NULL, "--all, and for each reason: what it means, what causes it, what\nhelps", NULL,

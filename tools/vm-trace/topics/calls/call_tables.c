@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topics/topic.h"
+#include "topics/report_view.h"
 
 #define OUTSIDE "(outside recorded calls)"
 
@@ -401,13 +401,13 @@ add_slowest(const struct calls_view *all, const struct slowest *slowest, const c
 /* --- all ------------------------------------------------------------------------------------------ */
 
 void
-topic_calls(const struct view *view)
+calls_tables(const struct view *view)
 {
     struct report *report = view->report;
     struct document *document = view->document;
     struct calls_view calls = calls_view(view);
     if (report->calls.sums.count == 0)
-        document_line(document, "calls", view_nothing(view, REPORT_CALLS));
+        document_line(document, "calls", view_nothing(view, TOPIC_calls));
     struct row_table pairs = group_pairs(report);
     add_methods(&calls);
     add_pairs(&calls, &pairs, true);

@@ -11,16 +11,8 @@ compilations_init(struct compilations *compilations)
 {
     *compilations = (struct compilations){0};
     row_table_init(&compilations->iseqs, sizeof(struct compiled_iseq), 1, COMPILATIONS_ISEQS_MAX);
-    row_table_init(&compilations->phases, sizeof(struct named_durations), NAMED_DURATIONS_KEYS, COMPILATIONS_NAMES_MAX);
-    row_table_init(&compilations->other, sizeof(struct named_durations), NAMED_DURATIONS_KEYS, COMPILATIONS_NAMES_MAX);
-}
-
-static void
-free_work(struct row_table *work)
-{
-    for (uint32_t i = 0; i < work->count; i++)
-        durations_free(&((struct named_durations *)row_table_at(work, i))->durations);
-    row_table_free(work);
+    named_durations_init(&compilations->phases);
+    named_durations_init(&compilations->other);
 }
 
 void
@@ -28,8 +20,8 @@ compilations_free(struct compilations *compilations)
 {
     durations_free(&compilations->whole);
     row_table_free(&compilations->iseqs);
-    free_work(&compilations->phases);
-    free_work(&compilations->other);
+    named_durations_free(&compilations->phases);
+    named_durations_free(&compilations->other);
     free(compilations->pending);
     free(compilations->pending_of);
 }
@@ -37,12 +29,7 @@ compilations_free(struct compilations *compilations)
 static void
 add_work(struct compilations *compilations, struct row_table *work, uint32_t name, uint64_t ns)
 {
-    const uint32_t key[NAMED_DURATIONS_KEYS] = {STRING_COMPILE, name};
-    struct named_durations *row = row_table_get(work, key);
-    if (row != NULL)
-        durations_add(&row->durations, ns);
-    else
-        compilations->uncounted++;
+    compilations->uncounted += !named_durations_add(work, STRING_COMPILE, name, ns);
 }
 
 /* --- phases, until it is known what they are phases of --------------------------------------------- */

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "topics/topic.h"
+#include "topics/report_view.h"
 
 enum {
     SHOWN_MOST = 6, /* versions, reasons or invalidations in a cell: the last ones, for there may be very many */
@@ -469,7 +469,7 @@ view_add_recompiled(const struct view *view)
 }
 
 void
-topic_compiles(const struct view *view)
+compiles_tables(const struct view *view)
 {
     view_add_execution(view);
     view_add_interpreted(view);

@@ -1,5 +1,5 @@
 /* counter_tables.c - the tables of a report about the counters of ZJIT's statistics, by method and line. */
-#include "topics/topic.h"
+#include "topics/report_view.h"
 
 /* What the tables have in common. */
 struct counters_view {
@@ -82,13 +82,13 @@ add_all(const struct view *view, bool all)
 void
 view_add_counters(const struct view *view)
 {
-    if (view->report->recorded[REPORT_COUNTERS]) add_all(view, false);
+    if (view->report->recorded[TOPIC_counters]) add_all(view, false);
 }
 
 void
-topic_counters(const struct view *view)
+counters_tables(const struct view *view)
 {
     if (view->report->counters.rows.count == 0)
-        document_line(view->document, "counters", view_nothing(view, REPORT_COUNTERS));
+        document_line(view->document, "counters", view_nothing(view, TOPIC_counters));
     add_all(view, true);
 }

@@ -1,7 +1,7 @@
 /* exit_tables.c - the tables of a report about exits and fallbacks. */
 #include <stdio.h>
 
-#include "topics/topic.h"
+#include "topics/report_view.h"
 
 /* "Exits by reason: 24,017", how exact that is, and the time that they lost. */
 static struct fxt_string
@@ -241,7 +241,7 @@ view_add_fallbacks(const struct view *view)
 
 
 void
-topic_exits(const struct view *view)
+exits_tables(const struct view *view)
 {
     view_add_totals(view);
     view_add_exits(view);

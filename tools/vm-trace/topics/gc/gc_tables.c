@@ -1,5 +1,5 @@
 /* gc_tables.c - the tables of a report about garbage collections. */
-#include "topics/topic.h"
+#include "topics/report_view.h"
 
 static void
 add_reasons(const struct view *view)
@@ -57,7 +57,7 @@ view_add_gc(const struct view *view)
 }
 
 void
-topic_gc(const struct view *view)
+gc_tables(const struct view *view)
 {
     view_add_gc(view);
     view_add_allocations(view);

@@ -1,7 +1,7 @@
 /* cpu_tables.c - the tables of a report about the kernel's scheduler: how long threads had a CPU or waited for
  * one, and which tasks had it meanwhile. */
 #include "topics/kernel/cpu_tracks.h"
-#include "topics/topic.h"
+#include "topics/report_view.h"
 
 static struct fxt_string
 thread_name(const struct view *view, uint32_t track)
@@ -102,12 +102,12 @@ view_add_cpus(const struct view *view)
 }
 
 void
-topic_sched(const struct view *view)
+sched_tables(const struct view *view)
 {
     struct report *report = view->report;
     struct document *document = view->document;
     if (report->kernel.cpus.threads.count == 0)
-        document_line(document, "CPUs", view_nothing(view, REPORT_CPUS));
+        document_line(document, "CPUs", view_nothing(view, TOPIC_sched));
     add_threads(view);
     add_others(view);
 }

@@ -1,6 +1,6 @@
 /* syscall_tables.c - the tables of a report about system calls: by name, by the Ruby method that made them,
  * by thread, and their errors. */
-#include "topics/topic.h"
+#include "topics/report_view.h"
 #include "topics/kernel/syscall_text.h"
 
 /* What the tables have in common. */
@@ -253,11 +253,11 @@ view_add_syscalls(const struct view *view)
 }
 
 void
-topic_syscalls(const struct view *view)
+syscalls_tables(const struct view *view)
 {
     struct report *report = view->report;
     struct document *document = view->document;
     if (!recorded(report))
-        document_line(document, "syscalls", view_nothing(view, REPORT_SYSCALLS));
+        document_line(document, "syscalls", view_nothing(view, TOPIC_syscalls));
     add_all(view, true);
 }

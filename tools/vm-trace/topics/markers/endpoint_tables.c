@@ -2,7 +2,7 @@
  * the slowest one of each endpoint, with a command that shows it. */
 #include <inttypes.h>
 
-#include "topics/topic.h"
+#include "topics/report_view.h"
 
 /* Names are those of the first reading. */
 static struct fxt_string
@@ -194,7 +194,7 @@ add_slowest(const struct view *view)
 }
 
 void
-topic_endpoints(const struct view *view)
+endpoints_tables(const struct view *view)
 {
     struct report *report = view->report;
     struct document *document = view->document;

@@ -1,5 +1,5 @@
 /* sample_tables.c - the tables of a report about samples of time: what threads did, and where they ran or waited. */
-#include "topics/topic.h"
+#include "topics/report_view.h"
 
 /* --- threads ---------------------------------------------------------------------------------------- */
 
@@ -159,12 +159,12 @@ view_add_samples(const struct view *view)
 }
 
 void
-topic_samples(const struct view *view)
+samples_tables(const struct view *view)
 {
     struct report *report = view->report;
     struct document *document = view->document;
     if (report->samples.threads.count == 0) {
-        document_line(document, "samples", view_nothing(view, REPORT_SAMPLES));
+        document_line(document, "samples", view_nothing(view, TOPIC_samples));
         return;
     }
     view_thread_pools(view, add_threads, "time_ns", "time_ns");

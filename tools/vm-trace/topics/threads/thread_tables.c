@@ -1,7 +1,7 @@
 /* thread_tables.c - the tables of a report about what kept threads from running: states, what they
  * blocked in, and who held the GVL meanwhile. */
 #include "base/map.h"
-#include "topics/topic.h"
+#include "topics/report_view.h"
 
 static const struct thread_times *
 times_at(const struct view *view, uint32_t row)
@@ -313,7 +313,7 @@ view_add_threads(const struct view *view)
 }
 
 void
-topic_threads(const struct view *view)
+threads_tables(const struct view *view)
 {
     view_add_execution(view);
     view_add_thread_states(view);

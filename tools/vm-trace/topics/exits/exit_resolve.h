@@ -1,6 +1,6 @@
-#ifndef REPORT_RESOLVE_H
-#define REPORT_RESOLVE_H
-/* report_resolve.h - decides what counts in a report: the events of a process, or the exact hits of
+#ifndef EXIT_RESOLVE_H
+#define EXIT_RESOLVE_H
+/* exit_resolve.h - decides what counts in a report: the events of a process, or the exact hits of
  * its sites.
  *
  * Afterwards all tables are made from the same rows, so their sums agree. Counts are the hits of
@@ -10,6 +10,6 @@
 #include "topics/report_data.h"
 
 /* Call it once, after the last file. */
-void report_resolve(struct report *report);
+void exits_resolve(struct report *report);
 
 #endif

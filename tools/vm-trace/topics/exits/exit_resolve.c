@@ -1,20 +1,11 @@
-/* report_resolve.c - decides what counts, for each process, once everything is read. See
- * report_resolve.h. */
+/* exit_resolve.c - decides what counts, for each process, once everything is read. See exit_resolve.h. */
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/label.h"
-#include "report/report_resolve.h"
+#include "topics/exits/exit_resolve.h"
 #include "base/xalloc.h"
-
-bool
-report_exit_wanted(struct report *report, uint32_t reason, uint32_t location)
-{
-    /* Both are asked: glob.h reports what nothing matches. */
-    bool method = glob_matches(&report->method_glob, report->pool, location);
-    return glob_matches(&report->reason_glob, report->pool, reason) && method;
-}
 
 static struct exit_row *
 exit_row_at(const struct report *report, uint32_t number)
@@ -367,9 +358,8 @@ resolve_threads(struct report *report)
 }
 
 void
-report_resolve(struct report *report)
+exits_resolve(struct report *report)
 {
-    version_history_sort(&report->history);
     bool any_exact = false;
     for (uint32_t i = 0; i < report->processes.count; i++) {
         struct report_process *process = report_process(report, i);
