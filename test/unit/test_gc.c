@@ -145,6 +145,38 @@ wait_for_other_ractors_is_at_the_begin_of_the_pause(void **state)
     trace_free(trace);
 }
 
+static void
+counters_of_a_heap_have_the_number_of_its_ractor(void **state)
+{
+    (void)state;
+    start_gc();
+    main_ractor.vm_trace->number = 5;
+    for (int own = 0; own < 2; own++) {
+        rb_vm_trace_gc_enter(0);
+        rb_vm_trace_gc_start((size_t)own, false, RB_VM_TRACE_GC_NEWOBJ);
+        rb_vm_trace_gc_exit(65536, 3, own == 1);
+    }
+    struct trace *trace = finish(2, 2);
+    assert_int_equal(trace_event(trace, "gc", "GC heap", 0)->id, 0);
+    assert_int_equal(trace_event(trace, "gc", "GC heap", 1)->id, 5);
+    trace_free(trace);
+}
+
+/* The clock stands still in the pause; finish() compares the times. */
+static void
+what_begins_in_the_same_moment_is_a_nanosecond_later(void **state)
+{
+    (void)state;
+    skip_without_ticks();
+    start_gc();
+    stop_clock();
+    collect(1, true, RB_VM_TRACE_GC_MALLOC);
+    struct trace *trace = finish(1, 1);
+    uint64_t begin_ns = trace_event(trace, "gc", "GC major", 0)->ns;
+    for (size_t i = 1; i < 7; i++) assert_true(trace_event(trace, "gc", NULL, i)->ns == begin_ns + i);
+    trace_free(trace);
+}
+
 /* As finalizers at the end of the process: the GC is entered, and nothing is collected. */
 static void
 pause_of_no_collection_is_not_recorded(void **state)
@@ -290,6 +322,8 @@ main(void)
         isolated_test(reasons_are_spelled_as_ruby_spells_them),
         isolated_test(later_pause_has_only_the_count),
         isolated_test(wait_for_other_ractors_is_at_the_begin_of_the_pause),
+        isolated_test(counters_of_a_heap_have_the_number_of_its_ractor),
+        isolated_test(what_begins_in_the_same_moment_is_a_nanosecond_later),
         isolated_test(pause_of_no_collection_is_not_recorded),
         isolated_test(calls_without_their_beginning_do_nothing),
         isolated_test(pause_that_is_given_up_ends_its_phases),
