@@ -94,6 +94,23 @@ extension_marks_by_handles(void **state)
     trace_free(trace);
 }
 
+/* Ractors without memory of their own share a state, which they must not write to. */
+static void
+marker_of_a_ractor_without_memory_is_a_lost_event(void **state)
+{
+    (void)state;
+    start_markers();
+    struct rb_ractor_struct ractor = { .vm_trace = rb_vm_trace_capture.overflow };
+    struct rb_execution_context_struct thread = { .ractor = &ractor, .tid = 7, .thread_name = "t", .name_id = 5 };
+    fake_current(&thread);
+    assert_int_equal(write(FXT_EVENT_DURATION_BEGIN, "begun", NULL, 0), 0);
+    fake_current(&main_thread);
+    struct trace *trace = finish_traced();
+    assert_int_equal(trace_count(trace, "marker", NULL), 0);
+    assert_int_equal(trace_number(trace_event(trace, "trace", "summary", 0), "lost"), 1);
+    trace_free(trace);
+}
+
 static void
 nothing_is_written_where_markers_are_not_recorded(void **state)
 {
@@ -176,6 +193,7 @@ main(void)
         isolated_test(every_kind_of_argument_is_in_the_trace),
         isolated_test(most_arguments_fit_and_what_is_left_out_is_counted),
         isolated_test(extension_marks_by_handles),
+        isolated_test(marker_of_a_ractor_without_memory_is_a_lost_event),
         isolated_test(nothing_is_written_where_markers_are_not_recorded),
         isolated_test(span_does_not_end_in_another_trace),
         isolated_test(texts_that_come_once_are_not_kept),
