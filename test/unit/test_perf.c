@@ -186,6 +186,13 @@ records_without_samples(void **state)
     assert_int_equal(record.kind, VM_TRACE_PERF_OFF_CPU);
     assert_true(record.runnable);
 
+    put_header(&built, PERF_RECORD_SWITCH, PERF_RECORD_MISC_SWITCH_OUT); /* it waits for something */
+    put_identity(&built, TID);
+    finish(&built);
+    assert_true(decode(&built, &record));
+    assert_int_equal(record.kind, VM_TRACE_PERF_OFF_CPU);
+    assert_false(record.runnable);
+
     put_header(&built, PERF_RECORD_SWITCH, 0);
     put_identity(&built, TID);
     finish(&built);
