@@ -91,6 +91,22 @@ one_number_joins_exit_invalidation_and_compilation(void **state)
     trace_free(trace);
 }
 
+/* In its trace it has not begun. */
+static void
+what_the_parent_profiles_again_has_no_end_in_a_forked_child(void **state)
+{
+    (void)state;
+    start_all(1);
+    compile(&foo, 1);
+    exit_that_invalidates(make_site(RB_VM_TRACE_RECOMPILE_EXIT, "NoProfileSend", &foo, 2), &foo, 1, true);
+    rb_vm_trace_version_histories_after_fork();
+    compile(&foo, 2);
+    struct trace *trace = finish_traced();
+    assert_int_equal(trace->open_asyncs, 1);
+    assert_int_equal(trace->open_flows, 1);
+    trace_free(trace);
+}
+
 static void
 flow_of_an_exit_that_is_not_recorded_begins_at_the_invalidation(void **state)
 {
@@ -326,6 +342,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         isolated_test(one_number_joins_exit_invalidation_and_compilation),
+        isolated_test(what_the_parent_profiles_again_has_no_end_in_a_forked_child),
         isolated_test(flow_of_an_exit_that_is_not_recorded_begins_at_the_invalidation),
         isolated_test(exit_of_an_inlined_frame_names_the_iseq),
         isolated_test(exit_with_as_many_arguments_as_there_can_be_has_fewer_frames_of_their_own),
