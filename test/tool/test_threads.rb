@@ -459,6 +459,31 @@ class TestThreads < Minitest::Test
     assert_match(/^Garbage collections: 1 minor, 0 major; 3 pauses/, report(trace).out)
   end
 
+  def collections(trace) = rows(json(trace), "gc", "kind", "reason", "collections", "pauses").sort_by(&:to_s)
+
+  # As ractors with heaps of their own, which count their collections themselves.
+  def test_pauses_go_on_with_the_collection_of_their_thread
+    trace = two do |t|
+      t.during(:main, "gc", "GC major", 1, 2, count: [:uint64, 7], reason: "malloc")
+      t.during(:worker, "gc", "GC major", 3, 4, count: [:uint64, 7], reason: "newobj")
+      t.during(:main, "gc", "GC major", 5, 8, count: [:uint64, 7])
+    end
+    assert_equal [["GC major", "malloc", 1, 2], ["GC major", "newobj", 1, 1]], collections(trace)
+  end
+
+  def test_a_pause_goes_on_with_one_of_the_last_16_collections
+    after = lambda do |others|
+      collections(two do |t|
+        t.during(:main, "gc", "GC minor", 1, 2, count: [:uint64, 1], reason: "malloc")
+        others.times { |i| t.during(:main, "gc", "GC minor", 3 + i, 3.5 + i, count: [:uint64, 2 + i], reason: "newobj") }
+        t.during(:main, "gc", "GC minor", 30, 31, count: [:uint64, 1])
+      end)
+    end
+    assert_equal [["GC minor", "malloc", 1, 2], ["GC minor", "newobj", 15, 15]], after[15]
+    assert_equal [["GC minor", "(not recorded)", 0, 1], ["GC minor", "malloc", 1, 1], ["GC minor", "newobj", 16, 16]],
+                 after[16]
+  end
+
   # --- check ---
 
   def assert_broken(message, trace)
