@@ -54,6 +54,20 @@ class TestJitCounters < Minitest::Test
     assert_match(/^ +720 +#{SENDS} +2 +620 +Foo#bar \(\/app\/foo\.rb:12\)$/, out)
   end
 
+  def test_of_lines_with_equally_many_hits_the_first_by_name_is_shown
+    bytes = CountersTrace.new { |t| [AT_13, AT_12, OTHER].each { |at| t.counts(SENDS, at, 50) } }.build
+    assert_equal [[100, 50, AT_12], [50, 50, OTHER]],
+                 rows(bytes, "counters_left").map { |row| row.values_at("hits", "most", "location") }
+  end
+
+  def test_what_was_left_to_the_vm_is_fallbacks_and_exits
+    left = %w[send_fallback_a setivar_fallback_b getivar_fallback_c definedivar_fallback_d exit_e]
+    bytes = CountersTrace.new do |t|
+      (left + %w[zjit_insn_count inline_cfunc_optimized_send_count]).each { |name| t.counts(name, AT_12, 1) }
+    end.build
+    assert_equal left.sort, rows(bytes, "counters_left").map { |row| row["counter"] }.sort
+  end
+
   def test_options_choose_counters_and_methods
     assert_equal [5000], rows(trace, "counters", "--reason=zjit_*").map { |row| row["hits"] }
     assert_equal [300], rows(trace, "counters", "--method=Foo#baz").map { |row| row["hits"] }
