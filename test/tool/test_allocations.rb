@@ -204,6 +204,17 @@ class TestAllocations < Minitest::Test
                  rows(json(bytes, "--method=B#*"), "live_by_method", "method", "bytes")
   end
 
+  # A class may have got its name since. Chunks are in any order.
+  def test_what_is_alive_is_where_the_event_of_its_allocation_has_it
+    events = [->(t) { t.allocates(:main, "#<Class:0x00007f0000000001>", 10, sample: 7, weight: 400, frames: A) },
+              ->(t) { t.saved_alive(:main, 60, 7, "Named", weight: 400, frames: A, age_ns: 50_000_000) }]
+    [events, events.reverse].each do |order|
+      data = json(trace(settings: { snapshot: "save" }) { |t| order.each { |event| event.(t) } })
+      assert_equal [["#<Class:0x...>", 10]], rows(data, "live_by_class", "class", "objects")
+      assert_equal [["#<Class:0x...>", 400]], rows(data, "allocations_by_class", "class", "bytes")
+    end
+  end
+
   def test_titles_of_what_is_alive
     out = text(saved.build(snapshot: "save"))
     assert_match(/^Alive at the end, by class: about 780 bytes ± \d+ bytes, of it by malloc 300 bytes, in 2 samples$/, out)

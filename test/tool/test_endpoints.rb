@@ -30,7 +30,7 @@ class TestEndpoints < Minitest::Test
         t.runs(:worker, 26)
       end
       t.blocks(:worker, "sleep", 45, 55)
-      t.during(:worker, "marker", "request", 60, 160, ends: { endpoint: "Notes#show", request_id: "b", status: 503 }) do
+      t.during(:worker, "marker", "request", 60, 160, ends: { endpoint: "Notes#show", request_id: "b", status: 500 }) do
         t.blocks(:worker, "IO#read", 70, 90)
         t.during(:worker, "marker", "Count", 100, 130, endpoint: "Count", job_id: "j", ends: { error: "IOError" }) do
           t.exits(:worker, "GuardType", "A#a (/a.rb:1)", 110, lost: 4)

@@ -202,7 +202,9 @@ class TestReasons < Minitest::Test
     refute_match(/\ADefine methods and constants at boot/, bug["help"])
     assert_equal "Foo#get (/app/foo.rb:4), opt_getconstant_path@7: 1,500 of 1,510, to the end of the trace", bug["place"]
     usual = explained("invalidated_block")[0]
-    few = STEADY.first(900).map { |ts| ts * 5 / 3 }
+    enough = (1..1000).map { |i| i * 150 }
+    few = enough.first(999)
+    assert_equal 1, advice[lasting("invalidated_block", "send", enough), "invalidated_block"]["lasting"]
     [WARM_UP, few].map { |times| lasting("invalidated_block", "send", times) }.each do |trace|
       row = advice[trace, "invalidated_block"]
       assert_equal [0, *usual.values_at("cause", "help")], row.values_at("lasting", "cause", "help")

@@ -194,12 +194,14 @@ class TestStates < Minitest::Test
 
   # Chunks may be in any order, and times are cumulative.
   def test_last_sums_of_a_thread_count
-    trace = StatesTrace.new do |t|
-      t.states(:main, 50, compiled: 40, exited: 10)
-      t.states(:main, 30, compiled: 30)
-      t.site("R", A, 1, lost: 10)
-    end.build
-    assert_equal [["compiled", 40.0], ["exited", 10.0], ["unseen", 50.0]], rows(json(trace), "states", "state", "ns")
+    last, first = [50, { compiled: 40, exited: 10 }], [30, { compiled: 30 }]
+    [[last, first], [first, last]].each do |order|
+      trace = StatesTrace.new do |t|
+        order.each { |at, sums| t.states(:main, at, **sums) }
+        t.site("R", A, 1, lost: 10)
+      end.build
+      assert_equal [["compiled", 40.0], ["exited", 10.0], ["unseen", 50.0]], rows(json(trace), "states", "state", "ns")
+    end
   end
 
   def test_more_threads_than_top_are_summed
