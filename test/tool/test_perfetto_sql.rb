@@ -275,14 +275,17 @@ class TestPerfettoSql < Minitest::Test
   end
 
   def test_span_joins_with_rows_of_no_duration_and_without_end
-    assert_equal [%w[10 0 "a" 2], %w[29 0 "a" 3], %w[40 -1 "b" 5]], rows(<<~SQL)
+    join = ->(kind) { rows(<<~SQL) }
       create perfetto table a as values (10, 20, 'a'), (40, -1, 'b');
       create perfetto view s as select column1 as ts, column2 as dur, column3 as x from a;
       create perfetto table p as
       with r(ts, y) as (values (9, 1), (10, 2), (29, 3), (30, 4), (40, 5)) select * from r;
-      create virtual table j using span_join(s, p);
+      create virtual table j using span_#{kind}(s, p);
       select ts, dur, x, y from j
     SQL
+    both = [%w[10 0 "a" 2], %w[29 0 "a" 3], %w[40 -1 "b" 5]]
+    assert_equal both, join["join"]
+    assert_equal [30, 40], join["outer_join"].map { |ts,| ts.to_i }.select { |ts| ts > 29 }
   end
 
   def test_wrong_span_joins
