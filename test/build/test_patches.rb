@@ -408,6 +408,13 @@ class TestCheckPatches < PatchesTest
     assert_fault(/2 lines of context before the change/)
   end
 
+  # Only the first line of a file has none before it.
+  def test_too_little_context_near_the_begin_of_a_file
+    project.patch("0001-first") { |text| text.sub("f4(", "first(") }
+    edit_patch("0001-first") { |text| text.sub(/^@@ -1,7 \+1,7 @@(.*)\n .*\n/, "@@ -2,6 +2,6 @@\\1\n") }
+    assert_fault(/line \d+: 2 lines of context before the change/)
+  end
+
   def test_trailing_whitespace
     project.patch("0001-space") { |text| text.sub("int f10(void);", "int f10(void); ") }
     assert_fault(/trailing whitespace/)
