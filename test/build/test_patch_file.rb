@@ -101,6 +101,13 @@ class TestPatchFileOfASmallProject < BuildTest
     assert_match(/no patch file was made/, err)
   end
 
+  def test_a_wrong_source_is_an_error_and_not_passed_over
+    _, err, status = patch_file("small", "small", BASE: "small", RUBY_SOURCE: project.path("nowhere"))
+    assert_equal 1, status
+    assert_match(/nowhere is no directory and no file/, err)
+    refute_path_exists project.path(FILE)
+  end
+
   def test_the_development_branch_is_named_by_its_commit
     pin("version.h" => "#define RUBY_VERSION_TEENY 0\n#define RUBY_PATCHLEVEL -1\n")
     out, err, status = patch_file

@@ -219,6 +219,20 @@ class TestSource < BuildTest
     assert_store(find.first)
   end
 
+  def test_a_cache_that_lacks_a_file_is_made_anew
+    cache(RUBY_SOURCE: project.ruby)
+    Dir["#{project.store}/objects/pack/*.pack"].each do |pack|
+      FileUtils.mv(pack, project.path("pack"))
+      assert system("git", "--git-dir=#{project.store}", "unpack-objects", "-q", in: project.path("pack"))
+    end
+    blob = project.git("rev-parse", "base:zjit.c", in: project.store)
+    FileUtils.rm_f("#{project.store}/objects/#{blob[0, 2]}/#{blob[2..]}")
+    assert_equal 3, find.last
+    _, err, status = cache(RUBY_SOURCE: project.ruby)
+    assert_equal 0, status, err
+    assert_store(find.first)
+  end
+
   def test_two_at_once_leave_one_whole_cache
     threads = Array.new(4) { Thread.new { cache(RUBY_SOURCE: project.ruby) } }
     assert_equal [0] * 4, threads.map { |thread| thread.value.last }
