@@ -123,6 +123,20 @@ class TestChoice < Minitest::Test
     end
   end
 
+  def test_what_ends_when_the_range_begins_is_not_in_it
+    bytes = ThreadsTrace.new do |t|
+      t.thread(:worker, 44)
+      t.during(:main, "marker", "before", 5, 10)
+      t.during(:worker, "marker", "open", 5, 11)
+      t.during(:main, "marker", "behind", 15, 16)
+    end.build
+    with_file(bytes) do |path|
+      events = JSON.parse(tool("export", "--format=chrome", "--since=10ms", "--until=15ms", path).out)["traceEvents"]
+      assert_equal [["B", "open", 10_000.0], ["E", "open", 11_000.0]],
+                   events.select { |event| event["cat"] == "marker" }.map { |event| event.values_at("ph", "name", "ts") }
+    end
+  end
+
   # A run that begins at another time, with an exit in each of its turns of so many milliseconds.
   def run_from(begin_ms, turn_ms)
     trace = StatesTrace.new(settings: nil, ends: begin_ms + 400) do |t|
