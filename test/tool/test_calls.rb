@@ -99,6 +99,13 @@ class TestCalls < Minitest::Test
     end
   end
 
+  def test_a_caller_that_was_read_first_does_not_own_the_time_of_its_callee
+    data = json(trace_of([[:main, A, 10, 30], [:main, B, 12, 18], [:main, MAIN, 1, 40]]))
+    assert_equal [[MAIN, 19.0], [A, 14.0], [B, 6.0]],
+                 rows(data, "calls", "method", "own_ns").reject { |row| row[0] == OUTSIDE }
+    assert_equal [14.0], rows(data, "callers", "method", "own_ns").to_h.values_at(A)
+  end
+
   def test_of_calls_that_begin_at_once_the_longer_is_the_caller
     data = json(trace_of([[:main, B, 10, 20], [:main, A, 10, 30]]))
     assert_equal [[A, 20.0, 10.0], [B, 10.0, 10.0]],
