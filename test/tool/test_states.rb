@@ -204,6 +204,19 @@ class TestStates < Minitest::Test
     end
   end
 
+  def test_sums_of_the_pieces_of_a_spool_are_added_up
+    pieces = [30, 50].map do |at|
+      StatesTrace.new(settings: { snapshot: "time" }) { |t| t.states(:main, at, compiled: at) }.build
+    end
+    Dir.mktmpdir do |dir|
+      names = %w[221504-1 221509-2].map { |name| "x-42-20261126T#{name}-time.fxt" }
+      names.zip(pieces) { |name, piece| File.binwrite(File.join(dir, name), piece.bytes) }
+      data = JSON.parse(Dir.chdir(dir) { tool("report", "--format=json", *names).out })
+      assert_equal [2], data["processes"]["rows"].map { |row| row["pieces"] }
+      assert_equal [80 * 1_000_000], data["states"]["rows"].select { |row| row["state"] == "compiled" }.map { |row| row["ns"] }
+    end
+  end
+
   def test_more_threads_than_top_are_summed
     trace = StatesTrace.new do |t|
       4.times { |i| t.thread(:"w#{i}", 50 + i); t.states(:"w#{i}", compiled: 10 + i) }
