@@ -5,7 +5,7 @@
 # Goals that need no Ruby look for no source.
 scripts=$(dirname "$0")
 order=
-for base in ruby-4.0 ruby-4.1 ruby-3.3; do
+for base in ruby-4.0 ruby-4.1 ruby-3.4 ruby-3.3; do
     [ ! -e "$scripts/../bases/$base" ] || order="$order $base"
 done
 BASE=${order# }

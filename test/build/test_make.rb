@@ -306,10 +306,10 @@ class TestMake < BuildTest
 
   # --- the base if none was chosen ---
 
-  def three_bases(with_source: %w[ruby-3.3])
+  def all_bases(with_source: %w[ruby-3.3])
     base = project.read("project/bases/ruby-4.0")
-    %w[ruby-4.0 ruby-4.1 ruby-3.3].each_with_index do |name, i|
-      pinned = with_source.include?(name) ? base : base.sub(project.commit, (i + 1).to_s * 40).sub(project.tree, (i + 4).to_s * 40)
+    %w[ruby-4.0 ruby-4.1 ruby-3.4 ruby-3.3].each_with_index do |name, i|
+      pinned = with_source.include?(name) ? base : base.sub(project.commit, (i + 1).to_s * 40).sub(project.tree, (i + 5).to_s * 40)
       project.write("project/bases/#{name}", pinned)
     end
   end
@@ -317,7 +317,7 @@ class TestMake < BuildTest
   def default_base(*goals, **env) = project.run("default-base.sh", *goals, BASE: nil, **env)
 
   def test_the_stable_release_is_the_default_where_its_source_is_and_a_line_says_so
-    three_bases(with_source: %w[ruby-4.0 ruby-4.1 ruby-3.3])
+    all_bases(with_source: %w[ruby-4.0 ruby-4.1 ruby-3.4 ruby-3.3])
     project.run("source.sh", "cache", RUBY_SOURCE: project.ruby, BASE: "ruby-4.0")
     out, err, status = default_base("demo")
     assert_equal ["ruby-4.0\n", 0], [out, status], err
@@ -327,7 +327,7 @@ class TestMake < BuildTest
   end
 
   def test_the_next_is_the_default_where_it_is_not_and_one_line_says_why
-    three_bases
+    all_bases
     project.run("source.sh", "cache", RUBY_SOURCE: project.ruby, BASE: "ruby-3.3")
     out, err, status = default_base("demo")
     assert_equal ["ruby-3.3\n", 0], [out, status], err
@@ -339,7 +339,7 @@ class TestMake < BuildTest
   end
 
   def test_a_given_source_is_that_of_the_base_that_it_fits
-    three_bases(with_source: %w[ruby-4.1])
+    all_bases(with_source: %w[ruby-4.1])
     project.write("project/build/ruby-4.0/built", "")
     out, err, status = default_base("demo", RUBY_SOURCE: project.ruby)
     assert_equal ["ruby-4.1\n", 0], [out, status], err
@@ -347,7 +347,7 @@ class TestMake < BuildTest
   end
 
   def test_the_next_is_the_default_where_rustc_is_too_old
-    three_bases(with_source: %w[ruby-4.0 ruby-4.1 ruby-3.3])
+    all_bases(with_source: %w[ruby-4.0 ruby-4.1 ruby-3.4 ruby-3.3])
     project.write("project/bases/ruby-4.0", project.read("project/bases/ruby-4.0").sub("rustc_min=1.0", "rustc_min=99.1"))
     project.run("source.sh", "cache", RUBY_SOURCE: project.ruby, BASE: "ruby-4.1")
     out, err, = default_base("all")
@@ -356,19 +356,19 @@ class TestMake < BuildTest
   end
 
   def test_where_there_is_no_source_the_first_says_what_was_looked_for
-    three_bases(with_source: [])
+    all_bases(with_source: [])
     out, _, status = default_base("all")
     assert_equal ["ruby-4.0\n", 0], [out, status]
   end
 
   def test_goals_without_ruby_look_for_no_source
-    three_bases
+    all_bases
     out, err, = default_base("tool", "check-unit", "install-tool", "uninstall")
     assert_equal ["ruby-4.0\n", ""], [out, err]
   end
 
   def test_a_chosen_base_is_used_whatever_can_be_had
-    three_bases
+    all_bases
     project.run("source.sh", "cache", RUBY_SOURCE: project.ruby, BASE: "ruby-3.3")
     assert_make "src", "BASE=ruby-3.3"
     assert_path_exists project.path("project/build/ruby-3.3/src")

@@ -30,7 +30,7 @@ module Names
                      orchestrator_main metatrace_categories trace_summary gcs_
                      tools/install-build-deps],
     "files that CRuby's build makes, its variables" => %w[revision.h miniprelude.c VM_TRACE_PLATFORM],
-    "examples" => %w[v3_3_9 v3_3_8 v3_3_11 v3_4_9 ruby_3_4.rs ruby_4_2.rs bases/ruby-4.2 bases/ruby-3.4 patches/ruby-4.2 name.c name.h
+    "examples" => %w[v3_3_9 v3_3_8 v3_3_11 v3_4_9 ruby_4_2.rs bases/ruby-4.2 patches/ruby-4.2 name.c name.h
                      KIND_TOOL
                      lost_us longest_us exit_interupt]
   }.values.flatten.freeze

@@ -2,7 +2,7 @@
 # pages of the guide are up to date, and each example has the reason that it is for in its trace.
 #
 # The reasons of a JIT are read from its source, so this is skipped for a base that has no source here.
-# Bases: ruby-4.1 ruby-4.0 ruby-3.3
+# Bases: ruby-4.1 ruby-4.0 ruby-3.4 ruby-3.3
 require "minitest/autorun"
 require "csv"
 require "open3"
@@ -103,7 +103,7 @@ class TestReasonPages < Minitest::Test
     end
   end
 
-  %w[ruby-3.3 ruby-4.0 ruby-4.1].each do |base|
+  %w[ruby-3.3 ruby-3.4 ruby-4.0 ruby-4.1].each do |base|
     define_method "test_exits_of_yjit_in_#{base}" do
       assert_explained exits_of(base), "exit", "YJIT", 55
     end
@@ -128,7 +128,7 @@ class TestReasonPages < Minitest::Test
   end
 
   def test_no_reason_of_yjit_is_explained_that_no_ruby_has
-    bases = %w[ruby-3.3 ruby-4.0 ruby-4.1]
+    bases = %w[ruby-3.3 ruby-3.4 ruby-4.0 ruby-4.1]
     assert_used bases.flat_map { |base| counters(base) }, "exit", "YJIT"
     assert_used bases.flat_map { |base| yjit_invalidations(base) }, "invalidation", "YJIT"
   end

@@ -290,6 +290,7 @@ class TestStacks < Integration::Test
       line.split("\t").map { |frame| frame =~ /\A(.+):(\d+):in '(.*)'\z/ ? "#{$3} (#{$1}:#{$2})" : flunk(frame) }
           .map { |frame| frame.sub("block in <class:Walk>", "Walk#made") } # of define_method
     end
+    expected.map! { |frames| without_internal_paths(frames) } # 3.4 shows internal paths
     assert_operator expected.size, :>=, 500
     events = result.trace.exits("DirectiveInduced")
     found = events.last(expected.size).map { |event| Trace.frames(event) }
