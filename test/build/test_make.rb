@@ -213,8 +213,12 @@ class TestMake < BuildTest
   def test_clean_and_distclean
     assert_make "tool"
     before = Dir.glob("**/*", File::FNM_DOTMATCH, base: project.path("project"))
+    %w[src obj stage base-obj base-stage each].each { |folder| project.write("project/build/small/#{folder}/x", "") }
+    %w[ruby built base-ruby base-built build.log].each { |file| project.write("project/build/small/#{file}", "") }
     assert_make "clean"
     refute File.exist?(project.path("project/build/tool"))
+    assert_equal ["src"], Dir.children(project.path("project/build/small"))
+    FileUtils.rm_rf(project.path("project/build/small"))
     assert_make "distclean"
     after = Dir.glob("**/*", File::FNM_DOTMATCH, base: project.path("project"))
     assert_empty after.grep(/\A(build|configure|config\.|Makefile\z|autom4te)/) - ["configure.ac"], before
