@@ -4,10 +4,12 @@
  */
 #include "harness.h"
 #include "vm_trace/base/clock.h"
+#include "vm_trace/platform/platform.h"
 #include "vm_trace/streams/samples/sampler.h"
 
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 
 #define PERIOD_NS UINT64_C(1000000)
 #define FAR_NS (UINT64_C(1) << 50) /* the sampler's own thread does not look then */
@@ -118,6 +120,30 @@ each_moment_is_charged_once_whoever_looks(void **state)
     rb_vm_trace_sampler_stop();
 }
 
+/* False: the kernel counts no delays. */
+static bool
+read_delay(uint32_t tid, unsigned long long *ns_out)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/self/task/%u/schedstat", (unsigned)tid);
+    FILE *file = fopen(path, "r");
+    bool read = file && fscanf(file, "%*u %llu", ns_out) == 1;
+    if (file) fclose(file);
+    return read;
+}
+
+static void
+delay_is_what_the_kernel_counts(void **state)
+{
+    (void)state;
+    uint32_t tid = rb_vm_trace_platform_thread_id();
+    unsigned long long before_ns, after_ns;
+    if (!read_delay(tid, &before_ns)) skip();
+    uint64_t ns = rb_vm_trace_platform_thread_delay_ns(tid);
+    assert_true(read_delay(tid, &after_ns));
+    assert_in_range(ns, before_ns, after_ns);
+}
+
 int
 main(void)
 {
@@ -125,6 +151,7 @@ main(void)
         isolated_test(phase_gets_its_share_of_the_moments),
         isolated_test(late_look_charges_the_phase_of_the_moment),
         isolated_test(each_moment_is_charged_once_whoever_looks),
+        isolated_test(delay_is_what_the_kernel_counts),
     };
     return cmocka_run_group_tests_name("sampler", tests, NULL, NULL);
 }
