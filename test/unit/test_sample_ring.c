@@ -67,10 +67,13 @@ put_stack(const struct vm_trace_sampled_stack *stack, const struct vm_trace_samp
     char head[64];
     (void)ignored;
     if (all_die) rb_vm_trace_all_died();
-    if (!stack->count) assert_true(rb_vm_trace_stacks_put(&stacks, &other, 0, 1)); /* in place of none */
-    else assert_true(rb_vm_trace_stacks_put(&stacks, frames, stack->from, stack->count));
-    if (!stack->count) stacks.walk.count = 0;
-    assert_int_equal(stacks.walk.count, stack->count);
+    if (!stack->count) { /* as samples.c does it: what is put stays in place of none */
+        assert_true(rb_vm_trace_stacks_put(&stacks, &other, 0, 1));
+    }
+    else {
+        assert_true(rb_vm_trace_stacks_put(&stacks, frames, stack->from, stack->count));
+        assert_int_equal(stacks.walk.count, stack->count);
+    }
     add_text(head, (size_t)snprintf(head, sizeof(head), "%u s%u:", (unsigned)stack->ns, stack->state));
     for (size_t i = stack->count; i-- > 0;) {
         const struct vm_trace_label *label = &stacks.labels[stacks.walk.frames[i].id];
@@ -142,6 +145,13 @@ what_comes_after_no_frames_is_put_as_a_whole(void **state)
     fake_push(&ec, &foo, 2);
     assert_true(sample(3, 0)); /* no slot has changed */
     assert_taken("1 s0: foo (a.rb:2) <main> (a.rb:1)\n2 s0:\n3 s0: foo (a.rb:2) <main> (a.rb:1)\n");
+    fake_pop(&ec, 1);
+    assert_true(sample(4, 0));
+    fake_pop(&ec, 1);
+    assert_true(sample(5, 0));
+    fake_push(&ec, &main_iseq, 1);
+    assert_true(sample(6, 0)); /* as many frames as were put in place of none */
+    assert_taken("4 s0: <main> (a.rb:1)\n5 s0:\n6 s0: <main> (a.rb:1)\n");
     finish();
 }
 
