@@ -132,8 +132,9 @@ class TestChoice < Minitest::Test
     end.build
     with_file(bytes) do |path|
       events = JSON.parse(tool("export", "--format=chrome", "--since=10ms", "--until=15ms", path).out)["traceEvents"]
+      markers = events.select { |event| event["cat"] == "marker" }
       assert_equal [["B", "open", 10_000.0], ["E", "open", 11_000.0]],
-                   events.select { |event| event["cat"] == "marker" }.map { |event| event.values_at("ph", "name", "ts") }
+                   markers.map { |event| event.values_at("ph", "name", "ts") }
     end
   end
 

@@ -213,7 +213,7 @@ class TestStates < Minitest::Test
       names.zip(pieces) { |name, piece| File.binwrite(File.join(dir, name), piece.bytes) }
       data = JSON.parse(Dir.chdir(dir) { tool("report", "--format=json", *names).out })
       assert_equal [2], data["processes"]["rows"].map { |row| row["pieces"] }
-      assert_equal [80 * 1_000_000], data["states"]["rows"].select { |row| row["state"] == "compiled" }.map { |row| row["ns"] }
+      assert_equal 80 * MS, data["states"]["rows"].find { |row| row["state"] == "compiled" }["ns"]
     end
   end
 

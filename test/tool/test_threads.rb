@@ -475,7 +475,9 @@ class TestThreads < Minitest::Test
     after = lambda do |others|
       collections(two do |t|
         t.during(:main, "gc", "GC minor", 1, 2, count: [:uint64, 1], reason: "malloc")
-        others.times { |i| t.during(:main, "gc", "GC minor", 3 + i, 3.5 + i, count: [:uint64, 2 + i], reason: "newobj") }
+        others.times do |i|
+          t.during(:main, "gc", "GC minor", 3 + i, 3.5 + i, count: [:uint64, 2 + i], reason: "newobj")
+        end
         t.during(:main, "gc", "GC minor", 30, 31, count: [:uint64, 1])
       end)
     end
