@@ -308,6 +308,17 @@ class TestMake < BuildTest
     end
   end
 
+  # CC=... or DESTDIR=... are not for CRuby's make.
+  def test_the_number_of_jobs_is_passed_on_and_other_flags_are_not
+    project.configure
+    project.script("project/scripts/build-ruby.sh", 'echo "jobs: $JOBS; flags: $MAKEFLAGS$MAKEOVERRIDES"')
+    { %w[-j3 DESTDIR=/x] => "3", [] => "" }.each do |options, jobs|
+      out, status = make("ruby", "BASE=ruby-4.0", *options)
+      assert_equal 0, status, out
+      assert_includes out.lines(chomp: true), "jobs: #{jobs}; flags: "
+    end
+  end
+
   # --- the base if none was chosen ---
 
   def all_bases(with_source: %w[ruby-3.3])
