@@ -158,6 +158,23 @@ class TestPartial < Minitest::Test
     end
   end
 
+  # The trace is read twice for them.
+  def test_tables_have_the_record_at_which_the_reading_ended
+    offsets = []
+    bytes = FxtBuilder.simple(pid: PID) do |b|
+      60.times do |i|
+        name = FxtBuilder::Inline.new("#{i} ".ljust(30_000, "x"))
+        offsets << b.event(:complete, "marker", name, ts: i * 1000, extra: [i * 1000 + 10])
+      end
+    end
+    with_file(bytes) do |path|
+      ended = tool("export", "--tables=#{path}.tables", *LITTLE, path).err[/offset (\d+): names and tables need/, 1]
+      read = offsets.count { |offset| offset <= ended.to_i }
+      assert_includes 1..59, read
+      assert_equal read, rows_of_table("#{path}.tables", "spans").size
+    end
+  end
+
   # As the states of its thread do.
   def test_open_spans_of_tables_end_where_the_reading_ended
     with_file(trace { |b| b.event(:begin, "marker", "request", ts: 1 * S) }) do |path|
