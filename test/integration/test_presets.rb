@@ -44,11 +44,12 @@ class TestPresets < Integration::Test
   RUBY
 
   def assert_late_exits(trace, count, list, jit_before)
-    assert_equal count, trace.summary["exits"], list
+    # A sample's signal may interrupt compiled code, which then exits, too.
+    assert_equal count, trace.sites("FixnumAddOverflow").sum { |site| site["hits"] }, list
     jits = trace.events.select { |event| event["name"] == "jit" }.map { |event| event["args"]["jit"] }
     assert_equal jit_before == "none" ? [jit("ZJIT")] * 2 : [], jits, list
     assert_equal jit_before, trace.settings["jit"]
-    exits = trace.exits.size
+    exits = trace.exits("FixnumAddOverflow").size
     trace.settings["exit_rate"] == 1 ? assert_equal(count, exits, list) : assert_operator(exits, :>, 0, list)
   end
 

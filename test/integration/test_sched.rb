@@ -139,7 +139,7 @@ class TestSched < Integration::Test
   def test_what_cannot_start_is_named
     dir = scratch_dir
     File.write(File.join(dir, "script.rb"), "puts 1")
-    few = ["sh", "-c", "ulimit -n 6; exec \"$@\"", "sh", RUBY, "--disable=gems", *COMPATIBILITY]
+    few = ["sh", "-c", "ulimit -n 6; exec \"$@\"", "sh", RUBY, "--disable=gems"]
     skip "this Ruby needs more descriptors to run at all" unless run_in(dir, "script.rb", command: few).out == "1\n"
     run = run_in(dir, "--vm-trace=sched", "--vm-trace-file=%p.fxt", "script.rb", command: few)
     assert_equal "1\n", run.out
