@@ -11,29 +11,6 @@
 
 enum { NAMES_MOST = 3 };
 
-/* What a table shows. */
-static const struct kind {
-    const char *id, *title;
-    const char *counts[SIDES]; /* titles */
-    const char *names[NAMES_MOST];
-    const char *stream;
-} kinds[DIFF_STREAMS] = {
-    [DIFF_EXECUTION] = {"states", "Where the time went", {NULL, NULL}, {"state", NULL, NULL}, "states"},
-    [DIFF_STATES] = {"thread_states", "Threads by state", {NULL, NULL}, {"thread", "state", NULL}, "threads"},
-    [DIFF_BLOCKED] = {"blocked", "Blocked in", {"n A", "n B"}, {"name", "class", NULL}, "threads"},
-    [DIFF_CPUS] = {"cpu", "Threads and CPUs", {NULL, NULL}, {"thread", "state", NULL}, "sched"},
-    [DIFF_SYSCALLS] = {"syscalls", "System calls", {"calls A", "calls B"}, {"syscall", NULL, NULL}, "syscalls"},
-    [DIFF_CALLS] = {"calls", "Own time by method", {"calls A", "calls B"}, {"method", NULL, NULL}, "calls"},
-    [DIFF_SAMPLES] = {"samples", "Sampled time by method and state", {NULL, NULL}, {"method", "state", NULL},
-                      "samples"},
-    [DIFF_GC] = {"gc", "Garbage collections", {"GCs A", "GCs B"}, {"kind", "reason", "major_by"}, "gc"},
-    [DIFF_CLASSES] = {"allocations", "Allocated bytes by class", {NULL, NULL}, {"class", NULL, NULL}, "allocations"},
-    [DIFF_ALIVE] = {"alive", "Bytes alive at the end by method and class", {NULL, NULL}, {"method", "class", NULL},
-                    "allocations"},
-    [DIFF_COUNTERS] = {"counters", "Counters of ZJIT's statistics by method", {NULL, NULL}, {"counter", "method", NULL},
-                       "counters"},
-};
-
 /* Titles of names whose id is not one for people. */
 static const char *
 title_of(const char *id)
@@ -129,7 +106,7 @@ struct stream_row {
 struct stream_view {
     const struct diff *diff;
     const struct diff_stream_table *from;
-    const struct kind *kind;
+    const struct diff_stream_kind *kind;
 };
 
 enum { BEFORE_TOO = DIFF_CELLS, AFTER_TOO, BEFORE_COUNT, AFTER_COUNT, NAME };
@@ -141,8 +118,7 @@ name_cell(const struct stream_view *context, unsigned n, const struct diff_row *
     const uint32_t names[NAMES_MOST] = {row->reason, row->method, row->insn};
     if (names[n] != STRING_NONE) return cell_text(pool_string(context->diff->report->pool, names[n]));
     if (n > 0 && n < NAMES_MOST && strcmp(context->kind->names[n], "reason") != 0) return (struct cell){0};
-    bool thread = context->kind == &kinds[DIFF_STATES] || context->kind == &kinds[DIFF_CPUS];
-    return cell_text(text_of(thread ? "(unnamed)" : "(unknown)"));
+    return cell_text(text_of(strcmp(context->kind->names[0], "thread") == 0 ? "(unnamed)" : "(unknown)"));
 }
 
 static struct cell
@@ -150,7 +126,7 @@ stream_cell(const struct table_def *def, unsigned own, const void *from)
 {
     const struct stream_row *row = from;
     const struct stream_view *context = def->context;
-    const enum diff_values values = context->from->amounts ? DIFF_BYTES : DIFF_TIMES;
+    const enum diff_values values = context->kind->amounts ? DIFF_BYTES : DIFF_TIMES;
     switch (own) {
       case BEFORE_TOO:
       case AFTER_TOO: return diff_value_cell(values, in_other_unit(context->diff, &row->row)[own - BEFORE_TOO]);
@@ -191,7 +167,7 @@ changed_rows(struct diff_stream_table *from)
     struct stream_row *rows = xcalloc(from->sums.changed + 1, sizeof *rows);
     for (uint32_t i = 0; i < from->sums.changed; i++) {
         rows[i].row = *(const struct diff_row *)row_table_at(&from->sums.rows, from->sums.order[i]);
-        const struct diff_row *count = from->counted ? diff_stream_count(from, &rows[i].row) : NULL;
+        const struct diff_row *count = diff_stream_count(from, &rows[i].row);
         rows[i].counted = count != NULL;
         if (count != NULL) rows[i].count = *count;
     }
@@ -212,11 +188,11 @@ add_table(struct diff_streams *streams, enum diff_stream stream, const struct di
 {
     enum { COUNTED = 1, OTHER_UNIT = 2, VALUES = 13 };
     struct diff_stream_table *from = &streams->tables[stream];
-    const struct kind *kind = &kinds[stream];
+    const struct diff_stream_kind *kind = &diff_stream_kinds[stream];
     if (!from->recorded || from->sums.rows.count == 0) return;
-    const enum column_kind value = from->amounts ? COLUMN_AMOUNT : COLUMN_DURATION;
-    const enum column_kind delta = from->amounts ? COLUMN_DELTA : COLUMN_TIME_DELTA;
-    const enum column_kind spread = from->amounts ? COLUMN_AMOUNT : COLUMN_TIME_DELTA;
+    const enum column_kind value = kind->amounts ? COLUMN_AMOUNT : COLUMN_DURATION;
+    const enum column_kind delta = kind->amounts ? COLUMN_DELTA : COLUMN_TIME_DELTA;
+    const enum column_kind spread = kind->amounts ? COLUMN_AMOUNT : COLUMN_TIME_DELTA;
     const bool differ = lengths_differ(diff), seconds = diff->unit == PER_SECOND;
     const bool wide = differ && kind->counts[0] != NULL; /* people need the space for names */
     struct table_column columns[VALUES + NAMES_MOST] = {
@@ -246,7 +222,7 @@ add_table(struct diff_streams *streams, enum diff_stream stream, const struct di
     view_table(&(struct table_def){.view = view, .id = kind->id, .title = title, .columns = columns,
                                    .column_count = count, .rows = &shown, .cell = stream_cell, .merge = merge_rows,
                                    .context = &(const struct stream_view){diff, from, kind},
-                                   .given = (from->counted ? COUNTED : 0) | (differ ? OTHER_UNIT : 0),
+                                   .given = (kind->counts[0] != NULL ? COUNTED : 0) | (differ ? OTHER_UNIT : 0),
                                    .shown_empty = true});
     free(rows);
 }
@@ -328,7 +304,8 @@ diff_streams_document(struct diff_streams *streams, const struct diff *diff, str
         if (table->lacks == 0 || i == DIFF_BLOCKED) continue; /* the same stream as the states */
         document_line(document, lacking ? "" : "not compared",
                       document_text(document, "%s: %" PRIu32 " of %" PRIu32 " files do%s not have this stream",
-                                    kinds[i].stream, table->lacks, diff->run_count, table->lacks == 1 ? "es" : ""));
+                                    diff_stream_kinds[i].stream, table->lacks, diff->run_count,
+                                    table->lacks == 1 ? "es" : ""));
         lacking = true;
     }
     if (!any) return;

@@ -21,30 +21,30 @@ diff_sum_unit(enum diff_sum sum)
     return sum == DIFF_ALLOCATED ? "bytes" : sum == DIFF_COLLECTIONS ? "count" : "ns";
 }
 
-/* The stream of each table, as the settings name it. */
-static const char *const stream_names[DIFF_STREAMS] = {
-    [DIFF_EXECUTION] = "states", [DIFF_STATES] = "threads", [DIFF_BLOCKED] = "threads", [DIFF_CPUS] = "sched",
-    [DIFF_SYSCALLS] = "syscalls", [DIFF_CALLS] = "calls", [DIFF_SAMPLES] = "samples",
-    [DIFF_GC] = "gc",           [DIFF_CLASSES] = "allocations", [DIFF_ALIVE] = "allocations",
-    [DIFF_COUNTERS] = "counters"
-};
-
-/* While runs are added up: tables with one row each, whose key is 0. */
-struct totals {
-    struct diff_table all[DIFF_STREAMS];
-    struct diff_table sums[DIFF_SUMS];
+/* What a stream has of each run is added to. */
+struct diff_adder {
+    struct diff *diff;
+    struct diff_streams *streams;
+    enum diff_stream stream;
+    struct diff_table all[DIFF_STREAMS], sums[DIFF_SUMS]; /* tables with one row each, whose key is 0 */
 };
 
 static const uint32_t no_names[4];
 
 static void
-add(const struct diff *diff, struct diff_streams *streams, struct totals *totals, enum diff_stream stream,
-    const uint32_t names[4], uint32_t run, double sum, double count, double variance)
+add(struct diff_adder *adder, const uint32_t names[4], uint32_t run, double sum, double count, double variance)
 {
-    struct diff_stream_table *table = &streams->tables[stream];
-    diff_table_add(diff, &table->sums, names, run, sum, variance);
-    if (table->counted) diff_table_add(diff, &table->counts, names, run, count, 0);
-    diff_table_add(diff, &totals->all[stream], no_names, run, sum, variance);
+    struct diff_stream_table *table = &adder->streams->tables[adder->stream];
+    diff_table_add(adder->diff, &table->sums, names, run, sum, variance);
+    if (diff_stream_kinds[adder->stream].counts[0] != NULL)
+        diff_table_add(adder->diff, &table->counts, names, run, count, 0);
+    diff_table_add(adder->diff, &adder->all[adder->stream], no_names, run, sum, variance);
+}
+
+static void
+add_to_sum(struct diff_adder *adder, enum diff_sum sum, uint32_t run, double amount, double variance)
+{
+    diff_table_add(adder->diff, &adder->sums[sum], no_names, run, amount, variance);
 }
 
 static uint32_t
@@ -56,9 +56,9 @@ run_of(const struct report *report, uint32_t process)
 /* --- what each run has ------------------------------------------------------------------------------ */
 
 static void
-add_execution(const struct diff *diff, struct diff_streams *streams, struct totals *totals)
+add_execution(struct diff_adder *adder)
 {
-    struct report *report = diff->report;
+    struct report *report = adder->diff->report;
     for (uint32_t i = 0; i < report->execution.threads.count; i++) {
         const struct execution_thread *thread = row_table_at(&report->execution.threads, i);
         uint32_t run = run_of(report, report_thread(report, thread->thread)->process);
@@ -66,13 +66,13 @@ add_execution(const struct diff *diff, struct diff_streams *streams, struct tota
             const char *meaning = execution_state_names[state].meaning;
             const uint32_t names[4] = {pool_intern(report->pool, meaning, strlen(meaning))};
             if (thread->ns[state] > 0)
-                add(diff, streams, totals, DIFF_EXECUTION, names, run, (double)thread->ns[state], 0, 0);
+                add(adder, names, run, (double)thread->ns[state], 0, 0);
         }
     }
 }
 
 static void
-add_states(const struct diff *diff, struct diff_streams *streams, struct totals *totals)
+add_states(struct diff_adder *adder)
 {
     static const struct {
         const char *name;
@@ -82,7 +82,7 @@ add_states(const struct diff *diff, struct diff_streams *streams, struct totals 
                   {"blocked", THREAD_BLOCKED, DIFF_BLOCKED_TIME},
                   {"in GC", THREAD_IN_GC, DIFF_SUMS},
                   {"running", THREAD_RUNNING, DIFF_RUNNING}};
-    struct report *report = diff->report;
+    struct report *report = adder->diff->report;
     for (uint32_t i = 0; i < report->states.threads.count; i++) {
         const struct thread_times *times = row_table_at(&report->states.threads, i);
         const struct report_thread *thread = report_thread(report, times->row);
@@ -91,28 +91,28 @@ add_states(const struct diff *diff, struct diff_streams *streams, struct totals 
             double ns = (double)times->ns[states[s].state];
             uint32_t state = pool_intern(report->pool, states[s].name, strlen(states[s].name));
             const uint32_t names[4] = {thread->name, state};
-            if (ns > 0) add(diff, streams, totals, DIFF_STATES, names, run, ns, 0, 0);
-            if (states[s].sum != DIFF_SUMS) diff_table_add(diff, &totals->sums[states[s].sum], no_names, run, ns, 0);
+            if (ns > 0) add(adder, names, run, ns, 0, 0);
+            if (states[s].sum != DIFF_SUMS) add_to_sum(adder, states[s].sum, run, ns, 0);
         }
     }
 }
 
 static void
-add_blocked(const struct diff *diff, struct diff_streams *streams, struct totals *totals)
+add_blocked(struct diff_adder *adder)
 {
-    struct report *report = diff->report;
+    struct report *report = adder->diff->report;
     for (uint32_t i = 0; i < report->blocked.count; i++) {
         const struct report_blocked *blocked = row_table_at(&report->blocked, i);
         const uint32_t names[4] = {blocked->name, blocked->class_name};
-        add(diff, streams, totals, DIFF_BLOCKED, names, run_of(report, report_thread(report, blocked->thread)->process),
+        add(adder, names, run_of(report, report_thread(report, blocked->thread)->process),
             (double)blocked->durations.total_ns, (double)blocked->durations.count, 0);
     }
 }
 
 static void
-add_cpus(const struct diff *diff, struct diff_streams *streams, struct totals *totals)
+add_cpus(struct diff_adder *adder)
 {
-    struct report *report = diff->report;
+    struct report *report = adder->diff->report;
     for (uint32_t i = 0; i < report->kernel.cpus.threads.count; i++) {
         const struct cpu_thread *thread = row_table_at(&report->kernel.cpus.threads, i);
         const struct fxt_string track = pool_string(report->pool, report_thread(report, thread->track)->name);
@@ -127,35 +127,35 @@ add_cpus(const struct diff *diff, struct diff_streams *streams, struct totals *t
             const uint32_t names[4] = {pool_intern(report->pool, name.ptr, name.len),
                                        pool_intern(report->pool, states[s].name, strlen(states[s].name))};
             if (states[s].ns > 0)
-                add(diff, streams, totals, DIFF_CPUS, names, run_of(report, thread->process), (double)states[s].ns, 0,
+                add(adder, names, run_of(report, thread->process), (double)states[s].ns, 0,
                     0);
         }
     }
 }
 
 static void
-add_syscalls(const struct diff *diff, struct diff_streams *streams, struct totals *totals)
+add_syscalls(struct diff_adder *adder)
 {
-    struct report *report = diff->report;
+    struct report *report = adder->diff->report;
     for (uint32_t i = 0; i < report->kernel.syscalls.sums.count; i++) {
         const struct syscall_sum *sum = row_table_at(&report->kernel.syscalls.sums, i);
         const uint32_t names[4] = {sum->name};
-        add(diff, streams, totals, DIFF_SYSCALLS, names, run_of(report, report_thread(report, sum->thread)->process),
+        add(adder, names, run_of(report, report_thread(report, sum->thread)->process),
             (double)sum->totals.total_ns, (double)sum->totals.calls, 0);
     }
 }
 
 static void
-add_calls(struct diff *diff, struct diff_streams *streams, struct totals *totals)
+add_calls(struct diff_adder *adder)
 {
-    struct row_table rows = calls_group(&diff->report->calls, true);
+    struct row_table rows = calls_group(&adder->diff->report->calls, true);
     for (uint32_t i = 0; i < rows.count; i++) {
         const struct call_row *row = row_table_at(&rows, i);
-        if (!glob_matches(&diff->report->method_glob, diff->report->pool, row->name)) continue;
-        const uint32_t names[4] = {diff_method(diff, row->name)};
+        if (!glob_matches(&adder->diff->report->method_glob, adder->diff->report->pool, row->name)) continue;
+        const uint32_t names[4] = {diff_method(adder->diff, row->name)};
         double ns = (double)call_own_ns(row->totals.own_ns);
-        add(diff, streams, totals, DIFF_CALLS, names, row->file, ns, (double)row->totals.calls, 0);
-        diff_table_add(diff, &totals->sums[DIFF_OWN_TIME], no_names, row->file, ns, 0);
+        add(adder, names, row->file, ns, (double)row->totals.calls, 0);
+        add_to_sum(adder, DIFF_OWN_TIME, row->file, ns, 0);
     }
     row_table_free(&rows);
 }
@@ -163,34 +163,36 @@ add_calls(struct diff *diff, struct diff_streams *streams, struct totals *totals
 /* Each sample represents about a period, and so adds the square of one to the variance. A wait has the
  * variance of one sample: how long it took is known but for its ends. */
 static void
-add_samples(struct diff *diff, struct diff_streams *streams, struct totals *totals)
+add_samples(struct diff_adder *adder)
 {
-    struct report *report = diff->report;
+    struct report *report = adder->diff->report;
     double period_ns = (double)report->samples.all.period_ns;
-    for (uint32_t run = 0; run < diff->run_count; run++) streams->unseen_samples[run] = period_ns * period_ns;
+    for (uint32_t run = 0; run < adder->diff->run_count; run++)
+        adder->streams->unseen_samples[run] = period_ns * period_ns;
     for (uint32_t i = 0; i < report->samples.places.count; i++) {
         const struct sample_place *place = row_table_at(&report->samples.places, i);
         const char *state = time_sample_titles[place->state];
-        const uint32_t names[4] = {diff_method(diff, place->label), pool_intern(report->pool, state, strlen(state))};
+        const uint32_t names[4] = {diff_method(adder->diff, place->label),
+                                   pool_intern(report->pool, state, strlen(state))};
         double ns = (double)place->ns;
         double variance = time_sample_waits((enum time_sample_state)place->state) ? period_ns * period_ns
                                                                                   : period_ns * ns;
-        add(diff, streams, totals, DIFF_SAMPLES, names, place->file, ns, 0, variance);
+        add(adder, names, place->file, ns, 0, variance);
     }
 }
 
 static void
-add_gc(const struct diff *diff, struct diff_streams *streams, struct totals *totals)
+add_gc(struct diff_adder *adder)
 {
-    struct report *report = diff->report;
+    struct report *report = adder->diff->report;
     for (uint32_t i = 0; i < report->gc.process_reasons.count; i++) {
         const struct gc_process_reason *reason = row_table_at(&report->gc.process_reasons, i);
         const uint32_t names[4] = {reason->kind, reason->reason, reason->major_by};
         uint32_t run = run_of(report, reason->piece);
         double ns = (double)reason->total_ns;
-        add(diff, streams, totals, DIFF_GC, names, run, ns, (double)reason->collections, 0);
-        diff_table_add(diff, &totals->sums[DIFF_GC_TIME], no_names, run, ns, 0);
-        diff_table_add(diff, &totals->sums[DIFF_COLLECTIONS], no_names, run, (double)reason->collections, 0);
+        add(adder, names, run, ns, (double)reason->collections, 0);
+        add_to_sum(adder, DIFF_GC_TIME, run, ns, 0);
+        add_to_sum(adder, DIFF_COLLECTIONS, run, (double)reason->collections, 0);
     }
 }
 
@@ -210,47 +212,69 @@ find_unseen(const struct diff *diff, double *unseen)
 }
 
 static void
-add_classes(const struct diff *diff, struct diff_streams *streams, struct totals *totals)
+add_classes(struct diff_adder *adder)
 {
     struct allocation_row sum;
     struct row_table rows =
-        allocations_group(&diff->report->allocations, ALLOCATIONS_BY_FILE | ALLOCATIONS_BY_CLASS, &sum);
+        allocations_group(&adder->diff->report->allocations, ALLOCATIONS_BY_FILE | ALLOCATIONS_BY_CLASS, &sum);
     for (uint32_t i = 0; i < rows.count; i++) {
         const struct allocation_row *row = row_table_at(&rows, i);
         const uint32_t names[4] = {row->class_name};
         double bytes = (double)row->all.bytes;
-        add(diff, streams, totals, DIFF_CLASSES, names, row->file, bytes, 0, row->variance);
-        diff_table_add(diff, &totals->sums[DIFF_ALLOCATED], no_names, row->file, bytes, row->variance);
+        add(adder, names, row->file, bytes, 0, row->variance);
+        add_to_sum(adder, DIFF_ALLOCATED, row->file, bytes, row->variance);
     }
     allocation_rows_free(&rows);
-    find_unseen(diff, streams->unseen);
+    find_unseen(adder->diff, adder->streams->unseen);
 }
 
 static void
-add_alive(const struct diff *diff, struct diff_streams *streams, struct totals *totals)
+add_alive(struct diff_adder *adder)
 {
     const unsigned by = ALLOCATIONS_BY_FILE | ALLOCATIONS_BY_CLASS | ALLOCATIONS_BY_FRAME;
     struct allocation_row sum;
-    struct row_table rows = allocations_group(&diff->report->allocations, by, &sum);
+    struct row_table rows = allocations_group(&adder->diff->report->allocations, by, &sum);
     for (uint32_t i = 0; i < rows.count; i++) {
         const struct allocation_row *row = row_table_at(&rows, i);
         const uint32_t names[4] = {row->frame, row->class_name};
         if (row->live.samples == 0) continue;
-        add(diff, streams, totals, DIFF_ALIVE, names, row->file, (double)row->live_bytes, 0, row->live.variance);
+        add(adder, names, row->file, (double)row->live_bytes, 0, row->live.variance);
     }
     allocation_rows_free(&rows);
 }
 
 static void
-add_counters(struct diff *diff, struct diff_streams *streams, struct totals *totals)
+add_counters(struct diff_adder *adder)
 {
-    struct report *report = diff->report;
+    struct report *report = adder->diff->report;
     for (uint32_t i = 0; i < report->counters.rows.count; i++) {
         const struct counter_row *row = row_table_at(&report->counters.rows, i);
-        const uint32_t names[4] = {row->counter, diff_method(diff, row->location)};
-        add(diff, streams, totals, DIFF_COUNTERS, names, row->run, (double)row->hits, 0, 0);
+        const uint32_t names[4] = {row->counter, diff_method(adder->diff, row->location)};
+        add(adder, names, row->run, (double)row->hits, 0, 0);
     }
 }
+
+const struct diff_stream_kind diff_stream_kinds[DIFF_STREAMS] = {
+    [DIFF_EXECUTION] = {"states", "Where the time went", {NULL, NULL}, {"state", NULL, NULL}, "states", false,
+                        add_execution},
+    [DIFF_STATES] = {"thread_states", "Threads by state", {NULL, NULL}, {"thread", "state", NULL}, "threads", false,
+                     add_states},
+    [DIFF_BLOCKED] = {"blocked", "Blocked in", {"n A", "n B"}, {"name", "class", NULL}, "threads", false, add_blocked},
+    [DIFF_CPUS] = {"cpu", "Threads and CPUs", {NULL, NULL}, {"thread", "state", NULL}, "sched", false, add_cpus},
+    [DIFF_SYSCALLS] = {"syscalls", "System calls", {"calls A", "calls B"}, {"syscall", NULL, NULL}, "syscalls", false,
+                       add_syscalls},
+    [DIFF_CALLS] = {"calls", "Own time by method", {"calls A", "calls B"}, {"method", NULL, NULL}, "calls", false,
+                    add_calls},
+    [DIFF_SAMPLES] = {"samples", "Sampled time by method and state", {NULL, NULL}, {"method", "state", NULL},
+                      "samples", false, add_samples},
+    [DIFF_GC] = {"gc", "Garbage collections", {"GCs A", "GCs B"}, {"kind", "reason", "major_by"}, "gc", false, add_gc},
+    [DIFF_CLASSES] = {"allocations", "Allocated bytes by class", {NULL, NULL}, {"class", NULL, NULL}, "allocations",
+                      true, add_classes},
+    [DIFF_ALIVE] = {"alive", "Bytes alive at the end by method and class", {NULL, NULL}, {"method", "class", NULL},
+                    "allocations", true, add_alive},
+    [DIFF_COUNTERS] = {"counters", "Counters of ZJIT's statistics by method", {NULL, NULL}, {"counter", "method", NULL},
+                       "counters", true, add_counters},
+};
 
 /* --- which streams all runs have ---------------------------------------------------------------------- */
 
@@ -281,7 +305,7 @@ find_recorded(const struct diff *diff, struct diff_streams *streams)
     for (unsigned i = 0; i < DIFF_STREAMS; i++) {
         struct diff_stream_table *table = &streams->tables[i];
         memset(has, 0, diff->run_count * sizeof *has);
-        mark_set(diff->report, stream_names[i], has);
+        mark_set(diff->report, diff_stream_kinds[i].stream, has);
         mark_recorded(&table->sums, has);
         if (i == DIFF_BLOCKED) mark_recorded(&streams->tables[DIFF_STATES].sums, has);
         for (uint32_t run = 0; run < diff->run_count; run++) table->lacks += !has[run];
@@ -309,37 +333,26 @@ diff_streams_init(struct diff_streams *streams, struct diff *diff)
 {
     *streams = (struct diff_streams){.unseen = xcalloc(diff->run_count, sizeof(double)),
                                      .unseen_samples = xcalloc(diff->run_count, sizeof(double))};
-    streams->tables[DIFF_BLOCKED].counted = streams->tables[DIFF_GC].counted = true;
-    streams->tables[DIFF_CALLS].counted = streams->tables[DIFF_SYSCALLS].counted = true;
-    streams->tables[DIFF_CLASSES].amounts = streams->tables[DIFF_ALIVE].amounts = true;
-    streams->tables[DIFF_COUNTERS].amounts = true;
-    struct totals totals = {0};
+    struct diff_adder adder = {.diff = diff, .streams = streams};
     for (unsigned i = 0; i < DIFF_STREAMS; i++) {
         diff_table_init(&streams->tables[i].sums);
         diff_table_init(&streams->tables[i].counts);
-        diff_table_init(&totals.all[i]);
+        diff_table_init(&adder.all[i]);
     }
-    for (unsigned i = 0; i < DIFF_SUMS; i++) diff_table_init(&totals.sums[i]);
-    add_execution(diff, streams, &totals);
-    add_states(diff, streams, &totals);
-    add_blocked(diff, streams, &totals);
-    add_cpus(diff, streams, &totals);
-    add_syscalls(diff, streams, &totals);
-    add_calls(diff, streams, &totals);
-    add_samples(diff, streams, &totals);
-    add_gc(diff, streams, &totals);
-    add_classes(diff, streams, &totals);
-    add_alive(diff, streams, &totals);
-    add_counters(diff, streams, &totals);
+    for (unsigned i = 0; i < DIFF_SUMS; i++) diff_table_init(&adder.sums[i]);
+    for (unsigned i = 0; i < DIFF_STREAMS; i++) {
+        adder.stream = i;
+        diff_stream_kinds[i].add(&adder);
+    }
     find_recorded(diff, streams);
-    streams->tables[DIFF_CLASSES].sums.unseen = totals.all[DIFF_CLASSES].unseen = streams->unseen;
-    streams->tables[DIFF_ALIVE].sums.unseen = totals.all[DIFF_ALIVE].unseen = streams->unseen;
-    totals.sums[DIFF_ALLOCATED].unseen = streams->unseen;
-    streams->tables[DIFF_SAMPLES].sums.unseen = totals.all[DIFF_SAMPLES].unseen = streams->unseen_samples;
+    streams->tables[DIFF_CLASSES].sums.unseen = adder.all[DIFF_CLASSES].unseen = streams->unseen;
+    streams->tables[DIFF_ALIVE].sums.unseen = adder.all[DIFF_ALIVE].unseen = streams->unseen;
+    adder.sums[DIFF_ALLOCATED].unseen = streams->unseen;
+    streams->tables[DIFF_SAMPLES].sums.unseen = adder.all[DIFF_SAMPLES].unseen = streams->unseen_samples;
     for (unsigned i = 0; i < DIFF_STREAMS; i++) {
         diff_table_compare(diff, &streams->tables[i].sums);
         diff_table_compare(diff, &streams->tables[i].counts);
-        streams->tables[i].all = compare_all(diff, &totals.all[i]);
+        streams->tables[i].all = compare_all(diff, &adder.all[i]);
     }
     for (unsigned i = 0; i < DIFF_SUMS; i++) {
         enum diff_stream of = i == DIFF_GC_TIME || i == DIFF_COLLECTIONS ? DIFF_GC
@@ -347,7 +360,7 @@ diff_streams_init(struct diff_streams *streams, struct diff *diff)
                               : i == DIFF_OWN_TIME                     ? DIFF_CALLS
                                                                        : DIFF_STATES;
         streams->summed[i] = streams->tables[of].recorded;
-        streams->sums[i] = compare_all(diff, &totals.sums[i]);
+        streams->sums[i] = compare_all(diff, &adder.sums[i]);
     }
     streams->summed[DIFF_LOST] = diff->timed;
     streams->sums[DIFF_LOST] = diff->lost_total;

@@ -23,11 +23,22 @@ extern const char *const diff_sum_names[DIFF_SUMS];
 /* The unit of a sum: "ns", "bytes", or "count". */
 const char *diff_sum_unit(enum diff_sum sum);
 
+struct diff_adder;
+
+/* What a table has and how it looks. */
+struct diff_stream_kind {
+    const char *id, *title;
+    const char *counts[SIDES]; /* titles; NULL: there are no counts */
+    const char *names[3];      /* ids of the names in the key, see struct diff_stream_table; NULL: no more */
+    const char *stream;        /* as the settings name it */
+    bool amounts;              /* sums are bytes or counts, not ns */
+    void (*add)(struct diff_adder *adder); /* adds what each run has */
+};
+extern const struct diff_stream_kind diff_stream_kinds[DIFF_STREAMS];
+
 struct diff_stream_table {
     bool recorded;  /* in all files */
     uint32_t lacks; /* number of files that do not have it, if any has */
-    bool amounts;   /* sums are bytes or counts, not ns */
-    bool counted;   /* there are counts */
     /* The key of a row consists of up to three names of the pool: state; thread and state; method
      * and class; thread and state; system call; method; method and state; kind, reason and what made it
      * major; class; method and class; counter and method. They are in `reason`, `method` and `insn`. */
