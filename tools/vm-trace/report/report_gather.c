@@ -296,6 +296,7 @@ on_event(void *context, const struct fxt_event *event)
         add_trace_event(report, event, of.process);
         EACH_TOPIC(about_trace, report, &of);
     }
+    report->has[category < KNOWN_STRINGS_END ? category : KNOWN_STRINGS_BEGIN] = true;
     EACH_TAKER(taken->any, any, report, &of);
     if (category == STRING_SCHED && complete) return; /* its track is that of no thread */
     uint32_t runs = event_text(report->pool, event, STRING_THREAD);

@@ -1,5 +1,4 @@
-/* report_data.c - see report_data.h: what all topics share, the rows of processes and threads and what passes the filter.
- */
+/* report_data.c - see report_data.h: the rows of processes and threads, and what passes the filter. */
 #include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,17 +11,9 @@
 /* --- filters ---------------------------------------------------------------------------- */
 
 bool
-report_time_wanted(const struct report *report, int64_t ts_ns)
-{
-    int64_t ns = ts_ns - report->start_ns;
-    return ns >= report->filter.since_ns && (ns < report->filter.until_ns || report->filter.until_ns == INT64_MAX);
-}
-
-bool
-report_thread_passes(struct report *report, struct report_thread *thread)
+report_thread_matches(struct report *report, struct report_thread *thread)
 {
     const char *wanted = report->filter.thread;
-    if (wanted == NULL) return true;
     if (thread->wanted < 0) {
         char tid[24];
         snprintf(tid, sizeof tid, "%" PRIu32, thread->tid);
@@ -30,12 +21,6 @@ report_thread_passes(struct report *report, struct report_thread *thread)
         thread->wanted = is_tid || fnmatch(wanted, pool_string(report->pool, thread->name).ptr, 0) == 0;
     }
     return thread->wanted;
-}
-
-bool
-report_thread_wanted(struct report *report, uint32_t number)
-{
-    return report_thread_passes(report, report_thread(report, number));
 }
 
 bool
@@ -162,7 +147,8 @@ begin_time(struct report *report, int64_t ts_ns)
 }
 
 uint32_t
-report_note(struct report *report, uint32_t recording, uint32_t pid, uint32_t tid, struct interval time, int64_t seen_ns)
+report_note(struct report *report, uint32_t recording, uint32_t pid, uint32_t tid, struct interval time,
+            int64_t seen_ns)
 {
     struct report_file *file = &report->files[report->file_count - 1];
     if (!report->has_events) begin_time(report, time.from_ns);
@@ -184,13 +170,6 @@ uint32_t
 report_moment(struct report *report, uint32_t recording, uint32_t pid, uint32_t tid, int64_t ts_ns)
 {
     return report_note(report, recording, pid, tid, (struct interval){ts_ns, ts_ns}, ts_ns);
-}
-
-void
-report_counts_in(struct report *report, int64_t from_ns, int64_t to_ns)
-{
-    if (from_ns < report->first_ns) report->first_ns = from_ns;
-    if (to_ns > report->last_ns) report->last_ns = to_ns;
 }
 
 uint64_t

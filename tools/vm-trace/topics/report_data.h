@@ -183,7 +183,8 @@ struct report {
     uint32_t last_recording; /* likewise */
 
     bool has_events;
-    bool recorded[TOPICS_COUNT]; /* the files have its events, whether they pass the filter or not; of topics that say so */
+    bool has[KNOWN_STRINGS_END]; /* events of a category, whether or not they pass */
+    bool recorded[TOPICS_COUNT]; /* the files have its events, whether or not they pass; of topics that note it */
     int64_t start_ns;          /* time 0: the first event of the first file */
     int64_t first_ns, last_ns; /* of what counts; first_ns > last_ns: nothing does */
 
@@ -254,11 +255,6 @@ bool report_timed(const struct report *report);
 /* Whether an ISEQ passes --method, and there is no filter that ISEQs cannot pass. */
 bool report_iseq_wanted(struct report *report, uint32_t iseq);
 
-/* Whether a thread passes --thread; the same of a row. Whether a time passes --since and --until. */
-bool report_thread_wanted(struct report *report, uint32_t number);
-bool report_thread_passes(struct report *report, struct report_thread *thread);
-bool report_time_wanted(const struct report *report, int64_t ts_ns);
-
 /* The frame that an event counts for: the innermost one, or that of the application; and the same outside of Ruby's own
  * files. */
 uint32_t report_frame(struct report *report, const struct fxt_event *event);
@@ -275,8 +271,8 @@ uint32_t report_note(struct report *report, uint32_t recording, uint32_t pid, ui
                      int64_t seen_ns);
 /* The same of a moment. */
 uint32_t report_moment(struct report *report, uint32_t recording, uint32_t pid, uint32_t tid, int64_t ts_ns);
-/* Something in this time passes the filter. */
-void report_counts_in(struct report *report, int64_t from_ns, int64_t to_ns);
+/* Whether a thread is the one that --thread names. */
+bool report_thread_matches(struct report *report, struct report_thread *thread);
 
 /* The first setting of a process with this name (an enum known_string), or NULL. */
 struct report_setting *report_setting_of(const struct report *report, uint32_t process, uint32_t name);
@@ -308,6 +304,35 @@ static inline struct report_thread *
 report_thread(const struct report *report, uint32_t number)
 {
     return row_table_at(&report->threads, number);
+}
+
+/* Whether a row of a thread, or the thread with this number, passes --thread. */
+static inline bool
+report_thread_passes(struct report *report, struct report_thread *thread)
+{
+    return report->filter.thread == NULL || report_thread_matches(report, thread);
+}
+
+static inline bool
+report_thread_wanted(struct report *report, uint32_t number)
+{
+    return report->filter.thread == NULL || report_thread_matches(report, report_thread(report, number));
+}
+
+/* Whether a time passes --since and --until. */
+static inline bool
+report_time_wanted(const struct report *report, int64_t ts_ns)
+{
+    int64_t ns = ts_ns - report->start_ns;
+    return ns >= report->filter.since_ns && (ns < report->filter.until_ns || report->filter.until_ns == INT64_MAX);
+}
+
+/* Something in this time passes the filter. */
+static inline void
+report_counts_in(struct report *report, int64_t from_ns, int64_t to_ns)
+{
+    if (from_ns < report->first_ns) report->first_ns = from_ns;
+    if (to_ns > report->last_ns) report->last_ns = to_ns;
 }
 
 #endif

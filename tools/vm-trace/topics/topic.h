@@ -9,8 +9,8 @@
 #include "fxt/known_strings.h"
 #include "fxt/reader.h"
 
-/* X(name, what its tables have, for --help): options of `vm-trace report`, in the order in which their tables follow each
- * other. */
+/* X(name, what its tables have, for --help): options of `vm-trace report`, in the order in which their tables follow
+ * each other. */
 #define TOPICS(X) \
     X(exits, "exits and fallbacks, by place, reason and instruction") \
     X(counters, "what the counters of ZJIT's statistics count, by method and line") \
@@ -44,8 +44,8 @@ struct topic_event {
 
 enum { TOPIC_CATEGORIES_MAX = 4 };
 
-/* What a topic does while traces are read, and then. Functions may be NULL. Where several topics take the same, they get
- * it in the order of the lists. */
+/* What a topic does while traces are read, and then. Functions may be NULL. Where several topics take the same, they
+ * get it in the order of the lists. */
 struct topic {
     /* A report. */
     void (*init)(struct report *report);
@@ -72,10 +72,12 @@ struct topic {
      * end is NULL for one that never ends. And one in a single record, which passes the filter. */
     uint32_t durations[TOPIC_CATEGORIES_MAX];
     bool others;
-    void (*pair)(struct report *report, const struct duration_edge *begin, const struct duration_edge *end, bool wanted);
+    void (*pair)(struct report *report, const struct duration_edge *begin, const struct duration_edge *end,
+                 bool wanted);
     void (*single)(struct report *report, const struct duration_edge *edge, uint64_t ns);
     /* A thread was in a state. */
-    void (*piece)(struct report *report, const struct thread_times *times, enum thread_state state, struct interval time);
+    void (*piece)(struct report *report, const struct thread_times *times, enum thread_state state,
+                  struct interval time);
 
     /* All files are read. */
     void (*resolve)(struct report *report);
@@ -84,8 +86,10 @@ struct topic {
     void (*tables)(const struct view *view);
 };
 
-/* topic_exits, ..., with exits_tables, ... */
+/* Defines a function of a topic that makes one call, with what `report` has of it. */
+#define TOPIC_CALL(name, call) static void name(struct report *report) { call; }
 
+/* topic_exits, ..., with exits_tables, ... */
 #define TOPIC_DECLARATION(name, ...) extern const struct topic topic_##name;
 #define TOPIC_TABLES(name, purpose) void name##_tables(const struct view *view);
 TOPICS(TOPIC_DECLARATION)

@@ -3,17 +3,8 @@
 #include "topics/markers/endpoint_costs.h"
 #include "topics/report_data.h"
 
-static void
-init(struct report *report)
-{
-    allocations_init(&report->allocations);
-}
-
-static void
-free_all(struct report *report)
-{
-    allocations_free(&report->allocations);
-}
+TOPIC_CALL(init, allocations_init(&report->allocations))
+TOPIC_CALL(free_all, allocations_free(&report->allocations))
 
 static bool
 is_fate(const struct fxt_event *event)
@@ -86,11 +77,7 @@ wanted(struct report *report, const struct topic_event *of)
                       report_own_frame(report, event));
 }
 
-static void
-resolve(struct report *report)
-{
-    allocations_resolve(&report->allocations);
-}
+TOPIC_CALL(resolve, allocations_resolve(&report->allocations))
 
 const struct topic topic_allocations = {
     .init = init,

@@ -24,11 +24,7 @@ init(struct report *report)
     report->calls.outside = report->owners.outside;
 }
 
-static void
-free_all(struct report *report)
-{
-    calls_free(&report->calls);
-}
+TOPIC_CALL(free_all, calls_free(&report->calls))
 
 static void
 window(struct report *report, struct interval window)
@@ -37,15 +33,11 @@ window(struct report *report, struct interval window)
     report->calls.nesting.to_ns = window.to_ns;
 }
 
-static void
-file_begin(struct report *report)
-{
-    report->calls.file = report->file_count - 1;
-}
-
+TOPIC_CALL(file_begin, report->calls.file = report->file_count - 1)
 static void
 file_end(struct report *report)
 {
+    report->recorded[TOPIC_calls] = report->has[STRING_CALL];
     calls_file_end(&report->calls);
 }
 
@@ -53,13 +45,6 @@ static void
 about_trace(struct report *report, const struct topic_event *of)
 {
     if (of->event->name.id == STRING_SETTINGS) call_nesting_settings(&report->calls.nesting, of->event);
-}
-
-static void
-any(struct report *report, const struct topic_event *of)
-{
-    (void)of;
-    report->recorded[TOPIC_calls] = true;
 }
 
 /* Calls have no reason. */
@@ -70,11 +55,7 @@ of_thread(struct report *report, const struct topic_event *of)
         call_nesting_event(&report->calls.nesting, of->native, report->pool, of->event);
 }
 
-static void
-resolve(struct report *report)
-{
-    calls_sort_slowest(&report->calls);
-}
+TOPIC_CALL(resolve, calls_sort_slowest(&report->calls))
 
 const struct topic topic_calls = {
     .init = init,
@@ -84,7 +65,6 @@ const struct topic topic_calls = {
     .file_end = file_end,
     .categories = {STRING_CALL},
     .about_trace = about_trace,
-    .any = any,
     .of_thread = of_thread,
     .resolve = resolve,
     .tables = calls_tables,

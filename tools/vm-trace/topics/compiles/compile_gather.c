@@ -52,11 +52,7 @@ single(struct report *report, const struct duration_edge *edge, uint64_t ns)
     else add_invalidation(report, edge, ns);
 }
 
-static void
-resolve(struct report *report)
-{
-    version_history_sort(&report->history);
-}
+TOPIC_CALL(resolve, version_history_sort(&report->history))
 
 const struct topic topic_compiles = {
     .init = init,

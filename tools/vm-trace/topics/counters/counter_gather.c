@@ -2,17 +2,8 @@
 #include "analysis/event_args.h"
 #include "topics/report_data.h"
 
-static void
-init(struct report *report)
-{
-    jit_counters_init(&report->counters);
-}
-
-static void
-free_all(struct report *report)
-{
-    jit_counters_free(&report->counters);
-}
+TOPIC_CALL(init, jit_counters_init(&report->counters))
+TOPIC_CALL(free_all, jit_counters_free(&report->counters))
 
 static void
 about_trace(struct report *report, const struct topic_event *of)

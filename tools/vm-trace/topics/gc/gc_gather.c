@@ -2,17 +2,8 @@
 #include "topics/markers/endpoint_costs.h"
 #include "topics/report_data.h"
 
-static void
-init(struct report *report)
-{
-    gc_pauses_init(&report->gc, report->pool);
-}
-
-static void
-free_all(struct report *report)
-{
-    gc_pauses_free(&report->gc);
-}
+TOPIC_CALL(init, gc_pauses_init(&report->gc, report->pool))
+TOPIC_CALL(free_all, gc_pauses_free(&report->gc))
 
 static void
 pair(struct report *report, const struct duration_edge *begin, const struct duration_edge *end, bool wanted)

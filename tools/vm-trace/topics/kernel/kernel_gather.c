@@ -2,17 +2,8 @@
 #include "topics/kernel/cpu_tracks.h"
 #include "topics/report_data.h"
 
-static void
-init(struct report *report)
-{
-    kernel_sums_init(&report->kernel);
-}
-
-static void
-free_all(struct report *report)
-{
-    kernel_sums_free(&report->kernel);
-}
+TOPIC_CALL(init, kernel_sums_init(&report->kernel))
+TOPIC_CALL(free_all, kernel_sums_free(&report->kernel))
 
 static void
 window(struct report *report, struct interval window)
@@ -23,6 +14,7 @@ window(struct report *report, struct interval window)
 static void
 file_end(struct report *report)
 {
+    report->recorded[TOPIC_syscalls] = report->has[STRING_SYSCALL];
     kernel_sums_file_end(&report->kernel);
 }
 
@@ -30,12 +22,6 @@ static void
 about_trace(struct report *report, const struct topic_event *of)
 {
     kernel_sums_trace(&report->kernel, of->whole, of->event);
-}
-
-static void
-any_syscall(struct report *report, const struct topic_event *of)
-{
-    if (of->event->category.id == STRING_SYSCALL) report->recorded[TOPIC_syscalls] = true;
 }
 
 /* Calls and system calls have no reason. */
@@ -64,7 +50,6 @@ const struct topic topic_syscalls = {
     .file_end = file_end,
     .categories = {STRING_CALL, STRING_SYSCALL},
     .about_trace = about_trace,
-    .any = any_syscall,
     .of_thread = of_thread,
     .piece = piece,
     .tables = syscalls_tables,

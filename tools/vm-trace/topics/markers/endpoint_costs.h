@@ -1,7 +1,7 @@
 #ifndef ENDPOINT_COSTS_H
 #define ENDPOINT_COSTS_H
-/* endpoint_costs.h - what other topics know of requests: costs, for a report with `endpoints` that have all spans. Others
- * ignore them. */
+/* endpoint_costs.h - what other topics know of requests: costs, for a report with `endpoints` that have all spans.
+ * Other reports ignore them. */
 #include "topics/report_data.h"
 
 struct endpoint_thread_key {

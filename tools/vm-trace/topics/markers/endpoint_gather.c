@@ -5,17 +5,8 @@
 #include "topics/markers/endpoint_costs.h"
 #include "topics/report_data.h"
 
-static void
-init(struct report *report)
-{
-    named_durations_init(&report->durations);
-}
-
-static void
-free_all(struct report *report)
-{
-    named_durations_free(&report->durations);
-}
+TOPIC_CALL(init, named_durations_init(&report->durations))
+TOPIC_CALL(free_all, named_durations_free(&report->durations))
 
 static bool
 fiber_track(const struct report *report, const struct report_thread *track, struct fxt_string *thread_name_out)

@@ -63,11 +63,7 @@ blob(struct report *report, const struct fxt_blob *blob)
     time_samples_blob(&report->samples.all, blob);
 }
 
-static void
-file_end(struct report *report)
-{
-    time_samples_file_end(&report->samples.all);
-}
+TOPIC_CALL(file_end, time_samples_file_end(&report->samples.all))
 
 const struct topic topic_samples = {
     .init = init,

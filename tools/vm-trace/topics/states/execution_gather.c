@@ -1,23 +1,9 @@
 /* execution_gather.c - gathers for a report the sums of the stream `states`. */
 #include "topics/report_data.h"
 
-static void
-init(struct report *report)
-{
-    execution_init(&report->execution);
-}
-
-static void
-free_all(struct report *report)
-{
-    execution_free(&report->execution);
-}
-
-static void
-file_end(struct report *report)
-{
-    execution_file_end(&report->execution);
-}
+TOPIC_CALL(init, execution_init(&report->execution))
+TOPIC_CALL(free_all, execution_free(&report->execution))
+TOPIC_CALL(file_end, execution_file_end(&report->execution))
 
 /* Sums of threads and ISEQs are of the whole trace. */
 static void
