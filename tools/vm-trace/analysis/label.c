@@ -141,3 +141,11 @@ label_without_line(struct pool *pool, uint32_t label)
     free(copy);
     return id;
 }
+
+uint32_t
+label_path_and_line(struct pool *pool, uint32_t label)
+{
+    struct fxt_string text = pool_string(pool, label);
+    size_t method = label_method_bytes(text);
+    return pool_intern(pool, text.ptr + method, text.len - method);
+}

@@ -34,6 +34,8 @@ struct label_owner {
 struct label_owner label_owner(struct fxt_string method);
 /* The length of "Owner#method (path", which is the same for all lines of a method. */
 size_t label_path_end(struct fxt_string label);
+/* The " (path:line)" of a label, as a number of the pool: what the labels of one place have in common. */
+uint32_t label_path_and_line(struct pool *pool, uint32_t label);
 /* The label without its line, as a number of the pool: a method of that name may be in several files. */
 uint32_t label_without_line(struct pool *pool, uint32_t label);
 

@@ -110,9 +110,9 @@ static void
 add_numbers_of_rows(struct page *page, uint32_t first)
 {
     const struct page_data *data = page->data;
-    for (uint32_t i = 0; i < data->gathered.count; i++) {
-        uint32_t number = first + 3 * data->shown_in[i];
-        if (data->shown_in[i] == ROW_NONE) continue;
+    for (uint32_t i = 0; i < data->exits.gathered.count; i++) {
+        uint32_t number = first + 3 * data->exits.shown_in[i];
+        if (data->exits.shown_in[i] == ROW_NONE) continue;
         page_bins_add(&page->bins, number, false, (struct series_key){.subject = SERIES_ROW, .a = i});
         page_bins_add(&page->bins, number + 1, false, (struct series_key){.subject = SERIES_ROW_LOST, .a = i});
         page_bins_add(&page->bins, number + 2, false,
@@ -127,9 +127,9 @@ print_rows(struct page *page)
     struct json *json = &page->json;
     json_array(json_key(json_line(json), "rows"));
     uint32_t first = page->bins.count + 1;
-    page->bins.count += 3 * data->row_count;
-    for (uint32_t i = 0; i < data->row_count; i++) {
-        const struct page_row *row = &data->rows[i];
+    page->bins.count += 3 * data->exits.row_count;
+    for (uint32_t i = 0; i < data->exits.row_count; i++) {
+        const struct page_row *row = &data->exits.rows[i];
         json_array(json_line(json));
         json_numbers(json, page_string(page, row->category), page_string(page, row->reason),
                      page_string(page, row->frame), page_string(page, row->insn), page_string(page, row->outcome),
@@ -270,8 +270,8 @@ print_head(struct page *page, int file_count, char **files)
     for (int i = 0; i < file_count; i++) page_text(page, text_of(shown_name(files[i])));
     json_end(json);
     bool any = data->first_ns <= data->last_ns;
-    json_counts(json_line(json), {"events", data->events}, {"exits", data->exits}, {"fallbacks", data->fallbacks},
-                {"recorded", data->recorded}, {"lost", data->lost}, {"exact_exits", data->exact_exits});
+    json_counts(json_line(json), {"events", data->events}, {"exits", data->exits.exits},
+                {"fallbacks", data->exits.fallbacks}, {"recorded", data->exits.recorded}, {"lost", data->lost}, {"exact_exits", data->exact_exits});
     json_bool(json_key(json, "ours"), data->has_settings);
     json_bool(json_key(json, "summarized"), data->summarized);
     json_integer(json_key(json, "first_ns"), any ? data->first_ns : 0);

@@ -38,8 +38,8 @@ print_page_advice(struct page *page)
     unsigned char *seen = xcalloc(pool_size(data->pool), 1);
     uint32_t *number_of = xcalloc(advice_count(), sizeof *number_of), count = 0;
     json_array(json_key(json_line(json), "advised"));
-    for (uint32_t i = 0; i < data->row_count; i++) {
-        const struct page_row *row = &data->rows[i];
+    for (uint32_t i = 0; i < data->exits.row_count; i++) {
+        const struct page_row *row = &data->exits.rows[i];
         const struct advice *advice = new_advice(page, row, seen);
         if (advice == NULL) continue;
         uint32_t *number = &number_of[advice - advice_at(0)];

@@ -18,10 +18,10 @@ largest_first(const void *left, const void *right)
 static void
 count_places(const struct page_data *data, struct cost *cost)
 {
-    uint64_t sum_ns = 0, *lost_ns = malloc((data->row_count + 1) * sizeof *lost_ns);
+    uint64_t sum_ns = 0, *lost_ns = malloc((data->exits.row_count + 1) * sizeof *lost_ns);
     if (lost_ns == NULL) return;
-    for (uint32_t i = 0; i < data->row_count; i++) {
-        const struct page_row *row = &data->rows[i];
+    for (uint32_t i = 0; i < data->exits.row_count; i++) {
+        const struct page_row *row = &data->exits.rows[i];
         if (row->lost_ns == 0) continue;
         lost_ns[cost->places++] = row->lost_ns;
         sum_ns += row->lost_ns;
@@ -37,11 +37,11 @@ static struct cost
 cost_of(const struct page_data *data)
 {
     const struct row_table *threads = &data->execution.sums.threads;
-    struct cost cost = {.summed = threads->count > 0, .estimated = !data->lost_exact};
+    struct cost cost = {.summed = threads->count > 0, .estimated = !data->exits.lost_exact};
     execution_sum(&data->execution.sums, cost.ns);
     count_places(data, &cost);
     if (cost.summed) cost.lost_ns = cost.ns[EXECUTION_EXITED], cost.estimated = false;
-    cost.exits = data->summarized ? data->exact_exits : data->exits;
+    cost.exits = data->summarized ? data->exact_exits : data->exits.exits;
     cost.span_ns = data->first_ns < data->last_ns ? (uint64_t)(data->last_ns - data->first_ns) : 0;
     return cost;
 }
@@ -52,7 +52,7 @@ print_sentences(struct page *page, const struct cost *cost)
     char sentence[COST_TEXT], advice[COST_TEXT], others[COST_TEXT];
     struct json *json = &page->json;
     json_object(json_key(json_line(json), "cost"));
-    json_bool(json_key(json, "exact"), page->data->lost_exact);
+    json_bool(json_key(json, "exact"), page->data->exits.lost_exact);
     json_texts(json, "sentence", cost_sentence(sentence, cost), "advice", cost_advice(advice, cost),
                "others", cost_others(others, cost));
     json_end(json);

@@ -8,61 +8,19 @@
 #include "fxt/known_strings.h"
 #include "fxt/read_files.h"
 
-/* --- rows ----------------------------------------------------------------------------------- */
-
-enum { OVERFLOW_ROW = 0 }; /* its key is all zeros, which no event has */
-
-/* Starts a row that stands for itself and has no events yet. */
-static void
-begin_row(struct page_row *row)
-{
-    row->places = 1;
-    row->first_ns = INT64_MAX;
-    row->last_ns = INT64_MIN;
-}
-
-static void
-add_to_row(struct page_row *row, uint64_t count, int64_t first_ns, int64_t last_ns)
-{
-    row->count += count;
-    if (first_ns < row->first_ns) row->first_ns = first_ns;
-    if (last_ns > row->last_ns) row->last_ns = last_ns;
-}
-
-static void
-add_lost(struct page_row *row, uint64_t lost_ns, uint64_t max_ns)
-{
-    row->lost_ns += lost_ns;
-    if (max_ns > row->lost_max_ns) row->lost_max_ns = max_ns;
-}
-
 /* --- events ----------------------------------------------------------------------------------- */
 
 static void
 add_exit(struct page_data *data, const struct fxt_event *event)
 {
-    const struct page_row exits = {
-        .category = event->category.id, .reason = event_reason(data->pool, event),
-        .frame = event_text(data->pool, event, STRING_FRAME_0), .insn = event_insn(data->pool, event),
-        .outcome = event_text(data->pool, event, STRING_OUTCOME),
-    };
-    uint64_t weight = event_uint(event, STRING_WEIGHT, 1), lost_ns = 0;
-    data->timed |= fxt_arg_uint(fxt_event_arg(event, STRING_LOST_NS), &lost_ns);
-    struct page_row *row = row_table_get(&data->gathered, &exits.category);
-    if (row == NULL) row = row_table_at(&data->gathered, OVERFLOW_ROW);
-    else if (row->places == 0) begin_row(row);
-    add_to_row(row, weight, event->ts_ns, event->ts_ns);
-    uint32_t number = (uint32_t)(row - (struct page_row *)data->gathered.rows);
-    page_series_add(&data->series, (struct series_key){.subject = SERIES_ROW, .a = number}, event->ts_ns, weight);
-    if (lost_ns > 0) {
-        uint64_t weighted_ns;
-        if (__builtin_mul_overflow(lost_ns, weight, &weighted_ns)) weighted_ns = lost_ns;
-        add_lost(row, weighted_ns, lost_ns);
-        const struct series_key key = {.subject = SERIES_ROW_LOST, .a = number};
-        page_series_add_length(&data->series, key, event->ts_ns, weighted_ns, lost_ns);
+    const struct page_exit exit = page_exits_event(&data->exits, data->pool, event);
+    struct series_key key = {.subject = SERIES_ROW, .a = exit.row};
+    data->timed |= exit.timed;
+    page_series_add(&data->series, key, event->ts_ns, exit.weight);
+    if (exit.lost_ns > 0) {
+        key.subject = SERIES_ROW_LOST;
+        page_series_add_length(&data->series, key, event->ts_ns, exit.weighted_ns, exit.lost_ns);
     }
-    *(exits.category == STRING_FALLBACK ? &data->fallbacks : &data->exits) += weight;
-    data->recorded++;
     profile_event(&data->profile, event);
 }
 
@@ -105,6 +63,7 @@ add_trace_event(struct page_data *data, const struct fxt_event *event)
         break;
       case STRING_HOST: shown_origin_host(&data->origin, data->pool, event, add_setting, data); break;
       case STRING_CUT: data->cut = true; break;
+      case STRING_SITE: data->timed |= page_exits_site(&data->exits, data->pool, event); break;
       case STRING_LOSS: add_loss(data, event); break;
       case STRING_SUMMARY:
         data->summarized = true;
@@ -269,10 +228,7 @@ page_data_init(struct page_data *data, size_t memory_bytes, const struct trace_c
     data->kernel.cpus.held.common = page_series_on_held;
     call_slices_init(&data->calls, reader_budget(data->reader));
     data->calls_shown_max = PAGE_CALLS_SHOWN;
-    row_table_init(&data->gathered, sizeof(struct page_row), PAGE_ROW_KEYS, PAGE_ROWS_MAX);
-    struct page_row *overflow = row_table_get(&data->gathered, (const uint32_t[PAGE_ROW_KEYS]){0});
-    begin_row(overflow);
-    overflow->places = 0;
+    page_exits_init(&data->exits);
 }
 
 void
@@ -288,10 +244,8 @@ page_data_free(struct page_data *data)
     call_slices_free(&data->calls);
     kernel_sums_free(&data->kernel);
     version_history_free(&data->history);
-    row_table_free(&data->gathered);
+    page_exits_free(&data->exits);
     trace_filter_free(&data->filter);
-    free(data->rows);
-    free(data->shown_in);
     reader_free(data->reader);
 }
 
@@ -315,97 +269,6 @@ page_data_read(struct page_data *data, const char *file, uint64_t max_faults)
     return status;
 }
 
-struct ranked {
-    uint32_t row;
-    uint64_t lost_ns, count;
-};
-
-static int
-by_cost(const void *left, const void *right)
-{
-    const struct ranked *a = left, *b = right;
-    if (a->lost_ns != b->lost_ns) return a->lost_ns > b->lost_ns ? -1 : 1;
-    if (a->count != b->count) return a->count > b->count ? -1 : 1;
-    return (a->row > b->row) - (a->row < b->row); /* the row that was seen first comes first */
-}
-
-/* The row of data->rows that sums up those of one reason. */
-struct reason_sum {
-    uint32_t category, reason; /* the key */
-    uint32_t row;              /* its number + 1; 0: not yet added */
-};
-
-static uint32_t
-add_row(struct page_data *data, const struct page_row *row)
-{
-    data->rows[data->row_count] = *row;
-    return data->row_count++;
-}
-
-/* Returns the row that sums up those of a reason; with too many reasons, the one for all others. */
-static uint32_t
-sum_row(struct page_data *data, struct row_table *sums, uint32_t *others, const struct page_row *row)
-{
-    const uint32_t key[2] = {row->category, row->reason};
-    struct page_row sum = {.category = row->category, .reason = row->reason};
-    struct reason_sum *reason = row_table_get(sums, key);
-    uint32_t *number = reason != NULL ? &reason->row : others;
-    if (reason == NULL) sum.category = sum.reason = STRING_NONE;
-    begin_row(&sum);
-    sum.places = 0;
-    if (*number == 0) *number = add_row(data, &sum) + 1;
-    return *number - 1;
-}
-
-/* The row with the most exits that may be those of a site. */
-struct row_of_site {
-    uint32_t key[PAGE_SITE_KEYS];
-    uint32_t row;
-    uint64_t count;
-};
-
-static struct row_table
-rows_by_site(const struct page_data *data)
-{
-    struct row_table matches;
-    row_table_init(&matches, sizeof(struct row_of_site), PAGE_SITE_KEYS, PAGE_ROWS_MAX);
-    for (uint32_t i = 0; i < data->gathered.count; i++) {
-        const struct page_row *row = row_table_at(&data->gathered, i);
-        if (i == OVERFLOW_ROW) continue;
-        const uint32_t key[PAGE_SITE_KEYS] = {row->category, row->reason, row->insn,
-                                              page_path_and_line(data->pool, row->frame)};
-        struct row_of_site *match = row_table_get(&matches, key);
-        if (row->count > match->count) match->row = i, match->count = row->count;
-    }
-    return matches;
-}
-
-/* Where all sites are there, each row has their exact lost time. A place without a recorded exit
- * gets a row that counts none: it may have lost most. */
-static void
-take_lost_of_sites(struct page_data *data)
-{
-    data->lost_exact = data->timed && data->summarized;
-    if (!data->lost_exact) return;
-    struct row_table matches = rows_by_site(data);
-    for (uint32_t i = 0; i < data->gathered.count; i++) {
-        struct page_row *row = row_table_at(&data->gathered, i);
-        row->lost_ns = 0;
-    }
-    for (uint32_t i = 0; i < data->execution.sites.count; i++) {
-        const struct page_site *site = row_table_at(&data->execution.sites, i);
-        const struct row_of_site *match = row_table_find(&matches, &site->category);
-        const uint32_t key[PAGE_ROW_KEYS] = {site->category, site->reason, site->location, site->insn, 0};
-        if (match == NULL && !trace_filter_picks(&data->filter, site->reason, site->location)) continue;
-        struct page_row *row = match != NULL ? row_table_at(&data->gathered, match->row)
-                                             : row_table_get(&data->gathered, key);
-        if (row == NULL) row = row_table_at(&data->gathered, OVERFLOW_ROW);
-        if (row->places == 0) row->places = 1, row->first_ns = row->last_ns = data->last_ns;
-        add_lost(row, site->lost_ns, site->lost_max_ns);
-    }
-    row_table_free(&matches);
-}
-
 static bool
 call_picked(void *context, uint32_t name)
 {
@@ -413,64 +276,32 @@ call_picked(void *context, uint32_t name)
     return trace_filter_picks(&data->filter, STRING_NONE, name);
 }
 
-/* Sums up the rows that are not shown, by reason; with too many reasons, the rest in one row. */
 void
 page_data_finish(struct page_data *data)
 {
-    take_lost_of_sites(data);
-    uint32_t count = data->gathered.count;
-    struct ranked *order = xrealloc(NULL, count, sizeof *order);
-    for (uint32_t i = 0; i < count; i++) {
-        const struct page_row *row = row_table_at(&data->gathered, i);
-        order[i] = (struct ranked){i, row->lost_ns, row->count};
-    }
-    qsort(order, count, sizeof *order, by_cost);
-
-    data->shown_in = xcalloc(count, sizeof *data->shown_in);
-    for (uint32_t i = 0; i < count; i++) data->shown_in[i] = ROW_NONE;
-    data->rows = xcalloc(count, sizeof *data->rows);
-    struct row_table sums;
-    row_table_init(&sums, sizeof(struct reason_sum), 2, PAGE_ROWS_SHOWN);
-    uint32_t others = 0;
-    size_t frame_bytes = 0;
-    for (uint32_t i = 0; i < count && (order[i].count > 0 || order[i].lost_ns > 0); i++) {
-        uint32_t from = order[i].row;
-        const struct page_row *row = row_table_at(&data->gathered, from);
-        frame_bytes += pool_string(data->pool, row->frame).len;
-        bool shown = i < PAGE_PLACES_LEAST || (i < PAGE_PLACES_SHOWN && frame_bytes <= PAGE_PLACES_BYTES);
-        if (shown && from != OVERFLOW_ROW) {
-            data->shown_in[from] = add_row(data, row);
-            continue;
-        }
-        uint32_t to = sum_row(data, &sums, &others, row);
-        add_to_row(&data->rows[to], row->count, row->first_ns, row->last_ns);
-        add_lost(&data->rows[to], row->lost_ns, row->lost_max_ns);
-        data->rows[to].places += row->places;
-        data->shown_in[from] = to;
-    }
+    bool exact = data->timed && data->summarized;
+    page_exits_finish(&data->exits, data->pool, &data->filter, exact, data->last_ns);
     page_execution_finish(&data->execution);
     version_history_sort(&data->history);
     page_threads_finish(&data->over_time);
-    if (data->filter.picks) data->exact_exits = data->exits;
+    if (data->filter.picks) data->exact_exits = data->exits.exits;
     call_slices_finish(&data->calls);
     if (data->filter.picks) call_slices_pick(&data->calls, data, call_picked);
     call_slices_keep_longest(&data->calls, data->calls_shown_max);
-    row_table_free(&sums);
-    free(order);
 }
 
 uint32_t *
 page_data_annotate(struct page_data *data, struct annotation *annotation)
 {
-    uint32_t *reasons = xcalloc(data->gathered.count, sizeof *reasons);
+    uint32_t *reasons = xcalloc(data->exits.gathered.count, sizeof *reasons);
     annotation_begin(annotation, data->timed);
-    for (uint32_t i = 0; i < data->gathered.count; i++) {
-        const struct page_row *row = row_table_at(&data->gathered, i);
+    for (uint32_t i = 0; i < data->exits.gathered.count; i++) {
+        const struct page_row *row = row_table_at(&data->exits.gathered, i);
         const struct annotated_exits exits = {
             .category = row->category, .reason = row->reason, .location = row->frame, .insn = row->insn,
             .callee = STRING_NONE, .count = row->count, .lost_ns = row->lost_ns,
         };
-        if (i != OVERFLOW_ROW) reasons[i] = annotation_add(annotation, data->pool, &exits);
+        if (i != PAGE_OVERFLOW_ROW) reasons[i] = annotation_add(annotation, data->pool, &exits);
     }
     annotation_finish(annotation, data->pool);
     return reasons;

@@ -9,42 +9,24 @@
 #include "topics/calls/call_slices.h"
 #include "topics/kernel/kernel_sums.h"
 #include "analysis/origin.h"
-#include "page/page_execution.h"
 #include "page/page_series.h"
-#include "page/page_threads.h"
 #include "analysis/profile.h"
 #include "analysis/thread_table.h"
+#include "topics/exits/exit_page.h"
 #include "topics/samples/time_samples.h"
+#include "topics/states/execution_page.h"
+#include "topics/threads/thread_page.h"
 #include "topics/trace_choice.h"
 #include "topics/compiles/version_history.h"
 #include "base/row_table.h"
 #include "base/status.h"
 
 enum {
-    PAGE_ROW_KEYS = 5,
-    PAGE_ROWS_MAX = 256 * 1024, /* distinct rows while reading */
-    PAGE_PLACES_SHOWN = 10000,  /* rows at most; the others are summed up by reason */
-    PAGE_PLACES_LEAST = 1000,   /* rows that are shown even if their frames have more bytes than these: */
-    PAGE_PLACES_BYTES = 1024 * 1024,
     PAGE_ROWS_SHOWN = 1000,     /* of other tables */
     PAGE_NODES_SHOWN = 8000,    /* of the flame graph */
     PAGE_SETTINGS_MAX = 256,
     PAGE_LOSSES_MAX = 256,
     PAGE_CALLS_SHOWN = 2 * 1000 * 1000, /* unless the caller sets another limit */
-};
-
-/* Exits or fallbacks with one key. Strings are numbers of the pool. */
-struct page_row {
-    uint32_t category; /* the key */
-    uint32_t reason;
-    uint32_t frame;
-    uint32_t insn;
-    uint32_t outcome;
-    uint32_t places;  /* 1, or the number of rows summed up here (of one reason and category, if these are set) */
-    uint64_t count;   /* sum of the weights */
-    int64_t first_ns; /* times of the first and last */
-    int64_t last_ns;
-    uint64_t lost_ns, lost_max_ns; /* until it is finished: of the events, weighted; then exact, if that is known */
 };
 
 struct page_setting {
@@ -62,8 +44,6 @@ struct page_data {
     struct pool *pool;
     struct trace_filter filter;
     uint64_t events;
-    uint64_t exits, fallbacks; /* sums of the weights */
-    uint64_t recorded;         /* events of these */
     uint64_t lost;             /* from the summaries */
     uint64_t exact_exits;      /* likewise: exact even if exits were sampled */
     bool has_settings;         /* a file has them */
@@ -73,14 +53,10 @@ struct page_data {
     struct shown_origin origin; /* of the last settings */
     int64_t first_ns, last_ns; /* of all events; first_ns > last_ns: there are none */
 
-    struct row_table gathered; /* of struct page_row; the first one collects what is beyond PAGE_ROWS_MAX */
-    struct page_row *rows;     /* once finished: the rows to show, and the sums of the others */
-    uint32_t row_count;
-    uint32_t *shown_in; /* once finished: the number in `rows` of each gathered row; ROW_NONE: it has no exits */
+    struct page_exits exits;
     struct page_series series; /* what follows a window; its rows of exits are the gathered ones */
 
     bool timed;      /* the trace has the stream `states` */
-    bool lost_exact; /* once finished: the lost time of rows is that of the sites */
     struct page_execution execution;
     struct version_history history; /* of all processes; recorded with the stream `states`, too */
 

@@ -37,7 +37,7 @@ print_reasons(struct page *page, const struct annotation *annotation, const stru
 static void
 add_numbers(struct page *page, const struct page_sources *sources, const uint32_t *number_of)
 {
-    for (uint32_t i = 0; i < page->data->gathered.count; i++) {
+    for (uint32_t i = 0; i < page->data->exits.gathered.count; i++) {
         uint32_t number = number_of[sources->reason_of[i]];
         if (number == 0) continue;
         page_bins_add(&page->bins, number, false, (struct series_key){.subject = SERIES_ROW, .a = i});

@@ -183,15 +183,6 @@ struct similar_site {
     uint64_t hits;
 };
 
-/* The " (path:line)" of a label. */
-static uint32_t
-path_and_line(struct pool *pool, uint32_t label)
-{
-    struct fxt_string text = pool_string(pool, label);
-    size_t method = label_method_bytes(text);
-    return pool_intern(pool, text.ptr + method, text.len - method);
-}
-
 static void
 similarity_key(struct report *report, const struct exit_row *exit_row, unsigned kind, uint32_t key[SIMILARITY_KEYS])
 {
@@ -203,7 +194,7 @@ similarity_key(struct report *report, const struct exit_row *exit_row, unsigned 
         exit_row->insn,
         exit_row->version,
         kind <= SIMILAR_BUT_ISEQ    ? exit_row->location
-        : kind == SIMILAR_BUT_OWNER ? path_and_line(report->pool, exit_row->location)
+        : kind == SIMILAR_BUT_OWNER ? label_path_and_line(report->pool, exit_row->location)
                                   : STRING_NONE,
         kind == EQUAL_KEYS ? exit_row->iseq : STRING_NONE,
     };

@@ -1,13 +1,13 @@
-#ifndef PAGE_THREADS_H
-#define PAGE_THREADS_H
-/* page_threads.h - what `vm-trace html` shows of threads and garbage collections: a timeline for each
+#ifndef THREAD_PAGE_H
+#define THREAD_PAGE_H
+/* thread_page.h - what `vm-trace html` shows of threads and garbage collections: a timeline for each
  * thread and one for the pauses, all of limited size.
  *
  *      page_threads_init -> records to `tracks` -> page_threads_finish -> the lists -> page_threads_free
  */
 #include "topics/gc/gc_pauses.h"
 #include "topics/threads/thread_tracks.h"
-#include "page/timeline.h"
+#include "topics/threads/timeline.h"
 
 enum {
     PAGE_TRACKS_MAX = 4096,            /* threads with a timeline while reading */

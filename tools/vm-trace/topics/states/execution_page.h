@@ -1,7 +1,7 @@
-#ifndef PAGE_EXECUTION_H
-#define PAGE_EXECUTION_H
-/* page_execution.h - what `vm-trace html` shows of the stream `states`: sums of the threads' states,
- * lost time of sites, ISEQs that ran without compiled code, and the longest slices.
+#ifndef EXECUTION_PAGE_H
+#define EXECUTION_PAGE_H
+/* execution_page.h - what `vm-trace html` shows of the stream `states`: sums of the threads' states, ISEQs that ran
+ * without compiled code, and the longest slices.
  *
  *      zeroed -> page_execution_init -> page_execution_event for each event of the stream
  *      -> page_execution_finish -> the tables -> page_execution_free
@@ -11,18 +11,6 @@
 
 enum {
     PAGE_SLICES_MAX = 20000, /* the longest are kept */
-    PAGE_SITE_KEYS = 4,
-    PAGE_SITES_MAX = 256 * 1024,
-};
-
-/* The exact lost time of the exits of one reason at one line. */
-struct page_site {
-    uint32_t category; /* the key; numbers of the pool */
-    uint32_t reason;
-    uint32_t insn;
-    uint32_t path_and_line;
-    uint32_t location;
-    uint64_t lost_ns, lost_max_ns;
 };
 
 struct page_execution_track {
@@ -39,7 +27,6 @@ struct page_slice {
 
 struct page_execution {
     struct execution sums;   /* threads have the numbers of `tracks`; all processes are one */
-    struct row_table sites;  /* of struct page_site */
     struct row_table tracks; /* of struct page_execution_track, also of the threads themselves */
     struct page_slice *slices; /* once finished: by track, then by time, outer ones first */
     uint32_t slice_count, slice_capacity;
@@ -49,12 +36,9 @@ struct page_execution {
 
 void page_execution_init(struct page_execution *execution);
 void page_execution_free(struct page_execution *execution);
-/* Takes a site, the sums of a thread or of an ISEQ, or a slice; ignores other
- * events. Returns whether the event was one of these and has times. */
+/* Takes the sums of a thread or of an ISEQ, or a slice; ignores other events. Returns whether the event was one of these and has times. */
 bool page_execution_event(struct page_execution *execution, struct pool *pool, uint32_t process,
                           const struct fxt_event *event);
 void page_execution_finish(struct page_execution *execution);
-/* The " (path:line)" of a label: what events and sites of one place have in common. */
-uint32_t page_path_and_line(struct pool *pool, uint32_t label);
 
 #endif

@@ -1,8 +1,8 @@
-/* page_threads.c - see page_threads.h */
+/* thread_page.c - see thread_page.h */
 #include <stdlib.h>
 #include <string.h>
 
-#include "page/page_threads.h"
+#include "topics/threads/thread_page.h"
 #include "base/xalloc.h"
 #include "fxt/known_strings.h"
 

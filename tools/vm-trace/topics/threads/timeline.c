@@ -1,7 +1,7 @@
 /* timeline.c - see timeline.h */
 #include <stdlib.h>
 
-#include "page/timeline.h"
+#include "topics/threads/timeline.h"
 #include "base/xalloc.h"
 
 enum { FIRST_SHIFT = 10, LAST_SHIFT = 62 };

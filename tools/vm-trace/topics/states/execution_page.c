@@ -1,16 +1,14 @@
-/* page_execution.c - see page_execution.h */
+/* execution_page.c - see execution_page.h */
 #include <stdlib.h>
 
 #include "analysis/event_args.h"
-#include "analysis/label.h"
-#include "page/page_execution.h"
+#include "topics/states/execution_page.h"
 #include "base/xalloc.h"
 
 void
 page_execution_init(struct page_execution *execution)
 {
     execution_init(&execution->sums);
-    row_table_init(&execution->sites, sizeof(struct page_site), PAGE_SITE_KEYS, PAGE_SITES_MAX);
     row_table_init(&execution->tracks, sizeof(struct page_execution_track), 2, EXECUTION_THREADS_MAX);
     label_owners_init(&execution->owners);
 }
@@ -19,18 +17,9 @@ void
 page_execution_free(struct page_execution *execution)
 {
     execution_free(&execution->sums);
-    row_table_free(&execution->sites);
     row_table_free(&execution->tracks);
     label_owners_free(&execution->owners);
     free(execution->slices);
-}
-
-uint32_t
-page_path_and_line(struct pool *pool, uint32_t label)
-{
-    struct fxt_string text = pool_string(pool, label);
-    size_t method = label_method_bytes(text);
-    return pool_intern(pool, text.ptr + method, text.len - method);
 }
 
 /* The number of a track; with too many, the last one collects the rest. */
@@ -41,25 +30,6 @@ track_of(struct page_execution *execution, uint32_t process, const struct fxt_ev
     struct page_execution_track *track = row_table_get(&execution->tracks, key);
     if (track == NULL) return EXECUTION_THREADS_MAX - 1;
     return (uint32_t)(track - (struct page_execution_track *)execution->tracks.rows);
-}
-
-static bool
-add_site(struct page_execution *execution, struct pool *pool, const struct fxt_event *event)
-{
-    uint64_t lost_ns = event_uint(event, STRING_LOST_NS, 0), max_ns = event_uint(event, STRING_LOST_MAX_NS, 0);
-    uint32_t location = event_text(pool, event, STRING_LOCATION);
-    const uint32_t key[PAGE_SITE_KEYS] = {
-        event_text(pool, event, STRING_KIND),
-        event_reason(pool, event),
-        event_insn(pool, event),
-        page_path_and_line(pool, location),
-    };
-    struct page_site *site = lost_ns > 0 ? row_table_get(&execution->sites, key) : NULL;
-    if (site == NULL) return false;
-    site->location = location;
-    site->lost_ns += lost_ns;
-    if (max_ns > site->lost_max_ns) site->lost_max_ns = max_ns;
-    return true;
 }
 
 static int
@@ -116,7 +86,6 @@ page_execution_event(struct page_execution *execution, struct pool *pool, uint32
     }
     if (event->category.id != STRING_TRACE || event->type != FXT_EVENT_INSTANT) return false;
     switch (event->name.id) {
-      case STRING_SITE: return add_site(execution, pool, event);
       case STRING_STATES: execution_add_thread(&execution->sums, track_of(execution, process, event), event); return true;
       case STRING_INTERPRETED: execution_add_iseq(&execution->sums, pool, 0, event); break;
       case STRING_CALLS: break;
