@@ -450,6 +450,28 @@ rb_vm_trace_host_fiber_name(struct rb_execution_context_struct *of, char *buffer
     return rb_vm_trace_host_thread_name(of, buffer, capacity);
 }
 
+struct rb_execution_context_struct *
+rb_vm_trace_host_fiber_context(uintptr_t fiber)
+{
+    (void)fiber;
+    return NULL;
+}
+
+uint32_t
+rb_vm_trace_host_fiber_track(struct rb_execution_context_struct *of)
+{
+    (void)of;
+    return 0;
+}
+
+size_t
+rb_vm_trace_host_scheduler_frames(struct rb_execution_context_struct *of, const struct vm_trace_walk *walk)
+{
+    (void)of;
+    (void)walk;
+    return 0;
+}
+
 uint64_t
 rb_vm_trace_clock_early_stamp_ns(const struct vm_trace_clock *clock, uint64_t stamp)
 {

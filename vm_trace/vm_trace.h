@@ -272,10 +272,13 @@ void rb_vm_trace_thread_renamed(void);
  */
 /*
  * Bits: the stream `threads` is recorded; native threads note what they run (streams/kernel/native_threads.h);
- * the stream `samples` is recorded.
+ * the stream `samples` is recorded; the stream `fibers` is.
  */
 extern uint8_t rb_vm_trace_threads_on; /* a byte: one instruction compares it with 0 where it is */
-enum { RB_VM_TRACE_THREADS_STATES = 1, RB_VM_TRACE_THREADS_NATIVE = 2, RB_VM_TRACE_THREADS_SAMPLES = 4 };
+enum {
+    RB_VM_TRACE_THREADS_STATES = 1, RB_VM_TRACE_THREADS_NATIVE = 2, RB_VM_TRACE_THREADS_SAMPLES = 4,
+    RB_VM_TRACE_THREADS_FIBERS = 8
+};
 
 /*
  * streams/thread_hooks.c hands these to the streams that are recorded. They are cold, so that what prepares a
@@ -292,7 +295,15 @@ void rb_vm_trace_thread_suspending_slow(struct rb_execution_context_struct *ec, 
 void rb_vm_trace_barrier_joined_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread) COLD;
 void rb_vm_trace_barrier_complete_slow(struct rb_vm_trace_thread *thread) COLD;
 void rb_vm_trace_barrier_left_slow(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread) COLD;
+void rb_vm_trace_fiber_ready_slow(uintptr_t fiber) COLD;
 # undef COLD
+
+/* A fiber's scheduler is told that it can go on. `fiber` is a Ruby object. By any thread of its ractor, GVL held. */
+static inline void
+rb_vm_trace_fiber_ready(uintptr_t fiber)
+{
+    if (__builtin_expect(rb_vm_trace_threads_on, 0)) rb_vm_trace_fiber_ready_slow(fiber);
+}
 
 /*
  * The current thread, which has its GVL, is interrupted as the tracer wanted (rb_vm_trace_host_interrupt).
@@ -551,6 +562,7 @@ RB_VM_TRACE_STUB void rb_vm_trace_before_fork(void) {}
 RB_VM_TRACE_STUB void rb_vm_trace_after_fork(long pid) {}
 RB_VM_TRACE_STUB void rb_vm_trace_before_exec(void) {}
 RB_VM_TRACE_STUB void rb_vm_trace_fiber_ended(uint32_t *track) {}
+RB_VM_TRACE_STUB void rb_vm_trace_fiber_ready(uintptr_t fiber) {}
 RB_VM_TRACE_STUB void rb_vm_trace_thread_renamed(void) {}
 # define rb_vm_trace_threads_on 0
 RB_VM_TRACE_STUB void rb_vm_trace_thread_suspended(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread, enum rb_vm_trace_suspension why) {}

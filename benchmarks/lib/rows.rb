@@ -53,7 +53,7 @@ module Bench
       @exits = {}
     end
 
-    GROUPS = %i[exits yjit throws ractors late size store memory cold tmpfs recorder samples switch hooks markers threads
+    GROUPS = %i[exits yjit throws ractors late size store memory cold tmpfs recorder samples switch hooks markers threads fibers
                 gc allocations states counters calls kernel sampling saving pieces scale absent off compiling
                 depths].freeze
 
@@ -482,6 +482,18 @@ module Bench
       @rows << Row.new(name: "bytes of that", unit: "B", ours: run.fetch("bytes"), target: "<= 140 B", met: run["bytes"] <= 140)
       @rows << Row.new(name: "two threads pass the GVL, times untraced", unit: "", ours: run.fetch("pass_ratio"), runs: @rounds,
                        target: "<= 1.01", met: run["pass_ratio"] <= 1.01, note: "one pass untraced: #{run["off_pass"].round} ns")
+    end
+
+    # A switch between two fibers, whose wait is too short to be recorded, or is recorded.
+    def fibers
+      run = @ours.run(Workload.new("fibers", "#{Recording::ROWS}/fibers.rb",
+                                   [[@rounds, 5].max.to_s, @options.fetch(:folder, Dir.tmpdir)])).extra
+      off, lost = run.fetch("off"), run.fetch("lost")
+      { "short" => "not recorded, for the wait is short", "on" => "each wait recorded" }.each do |side, what|
+        ours, base = run.fetch(side) - off, run.fetch("peer") - off
+        @rows << Row.new(name: "a fiber switch, #{what}", unit: "ns", ours: ours, base: base, ratio: base / ours, runs: @rounds,
+                         note: "untraced #{off.round} ns; the peer is a TracePoint#{"; #{lost.to_i} lost" if lost > 0}")
+      end
     end
 
     DURATIONS_OF_A_PAUSE = 3 # with mark and sweep; the counters after them are in the price

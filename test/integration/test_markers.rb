@@ -191,8 +191,8 @@ class TestMarkers < Integration::Test
     assert_equal 1, of(result.trace, "x").size
   end
 
-  STREAMS = "exits, fallbacks, compiles, invalidations, markers, threads, gc, allocations, states, calls, syscalls, " \
-            "sched, samples, counters"
+  STREAMS = "exits, fallbacks, compiles, invalidations, markers, threads, fibers, gc, allocations, states, calls, " \
+            "syscalls, sched, samples, counters"
 
   def test_wrong_options_are_one_line
     {

@@ -30,7 +30,7 @@ class TestPresets < Integration::Test
   def test_without_a_jit_a_preset_waits_for_one
     assert_equal ["exits markers threads gc", 97], without_jit("default")
     assert_equal ["exits compiles invalidations markers threads gc allocations states samples", 97], without_jit("profile")
-    assert_equal ["exits compiles invalidations markers threads gc allocations states calls samples", 1],
+    assert_equal ["exits compiles invalidations markers threads fibers gc allocations states calls samples", 1],
                  without_jit("full")
   end
 
@@ -107,7 +107,7 @@ class TestPresets < Integration::Test
 
   def test_a_preset_names_streams_with_their_options
     assert_equal ["exits markers threads gc", 97], with_jit("default")
-    assert_equal ["exits compiles invalidations markers threads gc allocations states calls samples", 1],
+    assert_equal ["exits compiles invalidations markers threads fibers gc allocations states calls samples", 1],
                  with_jit("full")
   end
 
@@ -128,7 +128,7 @@ class TestPresets < Integration::Test
     assert_equal [with_states, 1], with_flag("--zjit-trace-exits", "states,threads")
     assert_equal [with_states, 7], with_flag("--zjit-trace-exits-sample-rate=7", "states")
     compiled = JIT == "zjit" ? "exits fallbacks" : "exits"
-    assert_equal ["#{compiled} compiles invalidations markers threads gc allocations states calls samples", 1],
+    assert_equal ["#{compiled} compiles invalidations markers threads fibers gc allocations states calls samples", 1],
                  with_flag("--zjit-trace-exits", "full")
     assert_equal ["exits markers threads gc", 1], with_flag("--zjit-trace-exits", "default")
   end
@@ -174,7 +174,7 @@ class TestPresets < Integration::Test
       RubyVM::Trace.start(preset: "full", exits: false, states: false, file: "#$$.fxt")
       RubyVM::Trace.stop
     RUBY
-    assert_equal ["compiles invalidations markers threads gc allocations calls samples", nil], flags_of(result.trace)
+    assert_equal ["compiles invalidations markers threads fibers gc allocations calls samples", nil], flags_of(result.trace)
     result = run_ruby(%(RubyVM::Trace.start(preset: "default", sample_rate: 7, file: "\#$$.fxt")\nRubyVM::Trace.stop),
                       "--zjit")
     assert_equal ["exits markers threads gc", 7], flags_of(result.trace)

@@ -3,6 +3,7 @@
  */
 #define _GNU_SOURCE 1 /* asprintf */
 #include "fake_host.h"
+#include "vm_trace/base/fiber_tracks.h"
 #include "vm_trace/vm_trace.h"
 #include "vm_trace/vm_trace_jit.h"
 
@@ -308,6 +309,36 @@ size_t
 rb_vm_trace_host_fiber_name(struct rb_execution_context_struct *ec, char *buffer, size_t capacity)
 {
     return rb_vm_trace_host_thread_name(ec, buffer, capacity);
+}
+
+struct rb_execution_context_struct *
+rb_vm_trace_host_fiber_context(uintptr_t fiber)
+{
+    return (struct rb_execution_context_struct *)fiber;
+}
+
+/* Each context is a thread's own fiber, of the first few that are asked for. */
+uint32_t
+rb_vm_trace_host_fiber_track(struct rb_execution_context_struct *ec)
+{
+    enum { CONTEXTS = 8 };
+    static struct {
+        struct rb_execution_context_struct *ec;
+        uint32_t track;
+    } known[CONTEXTS];
+    for (size_t i = 0; i < CONTEXTS && ec->frames; i++) {
+        if (known[i].ec && known[i].ec != ec) continue;
+        known[i].ec = ec;
+        return rb_vm_trace_fiber_track_of_thread(&known[i].track);
+    }
+    return 0;
+}
+
+size_t
+rb_vm_trace_host_scheduler_frames(struct rb_execution_context_struct *ec, const struct vm_trace_walk *walk)
+{
+    (void)walk;
+    return ec == fake_host.in_scheduler ? fake_host.scheduler_frames : 0;
 }
 
 size_t

@@ -66,6 +66,8 @@ struct fake_object {
 struct fake_host {
     size_t labels, walks, thread_names, told, guards, value_names, names_compared, interrupts;
     bool gvl_free; /* what it answers, set by tests */
+    struct rb_execution_context_struct *in_scheduler; /* of whose inner frames so many are the scheduler's */
+    size_t scheduler_frames;
     struct rb_execution_context_struct *without_gvl; /* NULL: all have it */
     bool entries_watched;
     enum vm_trace_compiled compiled; /* what it answers */

@@ -170,7 +170,7 @@ unknown_stream_is_an_error_that_lists_all(void **state)
     assert_false(rb_vm_trace_parse_vm_option("vm-trace=marks"));
     char *said = captured_stderr();
     assert_string_equal(said, "--vm-trace: there is no stream \"marks\"; streams are: exits, fallbacks, compiles, "
-                              "invalidations, markers, threads, gc, allocations, states, calls, syscalls, sched, "
+                              "invalidations, markers, threads, fibers, gc, allocations, states, calls, syscalls, sched, "
                               "samples, counters; presets are: default, profile, full\n");
     free(said);
     capture_stderr();

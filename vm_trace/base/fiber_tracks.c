@@ -3,7 +3,7 @@
  *
  * A thread has an entry of its own, which counts its tracks and is the head of the list of free ones.
  * It is never freed, because the last fibers of a thread cannot tell that the thread has ended. When
- * there are MOST_ENTRIES, 12 MiB of them, fibers of further threads get none.
+ * there are MOST_ENTRIES, 40 MiB of them, fibers of further threads get none.
  */
 #include "vm_trace/base/fiber_tracks.h"
 
@@ -14,6 +14,7 @@ struct entry {
     uint32_t thread;    /* entry of its thread */
     uint32_t number;    /* of a thread: how many tracks it has */
     uint32_t next_free; /* 0: none */
+    struct vm_trace_fiber_times times;
 };
 
 pthread_mutex_t rb_vm_trace_fiber_tracks_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -40,13 +41,22 @@ add(struct entry entry)
     return count++;
 }
 
+/* The entry of a thread. */
+static uint32_t
+head_of(uint32_t *of_thread)
+{
+    if (!*of_thread) *of_thread = add((struct entry){ 0 });
+    return *of_thread;
+}
+
 static uint32_t
 take(uint32_t *of_thread)
 {
-    if (!*of_thread && !(*of_thread = add((struct entry){ 0 }))) return 0;
-    uint32_t thread = *of_thread, track = entries[thread].next_free;
+    uint32_t thread = head_of(of_thread), track = thread ? entries[thread].next_free : 0;
+    if (!thread) return 0;
     if (track) {
         entries[thread].next_free = entries[track].next_free;
+        entries[track].times = (struct vm_trace_fiber_times){ 0 };
         return track;
     }
     track = add((struct entry){ .thread = thread, .number = entries[thread].number + 1 });
@@ -61,6 +71,32 @@ rb_vm_trace_fiber_track_new(uint32_t *of_thread)
     uint32_t track = take(of_thread);
     pthread_mutex_unlock(&rb_vm_trace_fiber_tracks_lock);
     return track;
+}
+
+uint32_t
+rb_vm_trace_fiber_track_of_thread(uint32_t *of_thread)
+{
+    pthread_mutex_lock(&rb_vm_trace_fiber_tracks_lock);
+    uint32_t track = head_of(of_thread);
+    pthread_mutex_unlock(&rb_vm_trace_fiber_tracks_lock);
+    return track;
+}
+
+struct vm_trace_fiber_times
+rb_vm_trace_fiber_times(uint32_t track)
+{
+    pthread_mutex_lock(&rb_vm_trace_fiber_tracks_lock);
+    struct vm_trace_fiber_times times = entries[track].times;
+    pthread_mutex_unlock(&rb_vm_trace_fiber_tracks_lock);
+    return times;
+}
+
+void
+rb_vm_trace_fiber_times_set(uint32_t track, struct vm_trace_fiber_times times)
+{
+    pthread_mutex_lock(&rb_vm_trace_fiber_tracks_lock);
+    entries[track].times = times;
+    pthread_mutex_unlock(&rb_vm_trace_fiber_tracks_lock);
 }
 
 void

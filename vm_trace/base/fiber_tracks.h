@@ -16,11 +16,23 @@
  */
 uint32_t rb_vm_trace_fiber_track_new(uint32_t *of_thread);
 
+/* The same for the thread's own fiber, which has no number. The thread keeps it for good. */
+uint32_t rb_vm_trace_fiber_track_of_thread(uint32_t *of_thread);
+
 /* The fiber has ended. Its thread may be gone. */
 void rb_vm_trace_fiber_track_free(uint32_t track);
 
 /* The number of a track among those of its thread, from 1. */
 uint32_t rb_vm_trace_fiber_track_number(uint32_t track);
+
+/* What the stream `fibers` keeps of the fiber of a track: zeros at first. Nanoseconds of a ractor's clock. */
+struct vm_trace_fiber_times {
+    uint64_t switched_ns; /* when it was resumed, or, if it does not run, suspended; 0: it never was */
+    uint64_t ran_ns;      /* for how long until it was suspended */
+    uint64_t ready_ns;    /* when it could go on; 0: not known */
+};
+struct vm_trace_fiber_times rb_vm_trace_fiber_times(uint32_t track);
+void rb_vm_trace_fiber_times_set(uint32_t track, struct vm_trace_fiber_times times);
 
 /* The functions above hold it for a moment, a fork while it lasts. No other lock is taken meanwhile. */
 extern pthread_mutex_t rb_vm_trace_fiber_tracks_lock;

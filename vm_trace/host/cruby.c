@@ -8,6 +8,7 @@
 
 #include "internal.h"
 #include "internal/class.h"
+#include "internal/cont.h"
 #include "internal/gc.h"
 #include "internal/imemo.h"
 #include "internal/string.h"
@@ -1517,6 +1518,49 @@ rb_vm_trace_host_fiber_name(struct rb_execution_context_struct *ec, char *buffer
     add_cstr(&text, " fiber ");
     add_number(&text, rb_vm_trace_fiber_track_number(ec->vm_trace_fiber));
     return text.bytes;
+}
+
+struct rb_execution_context_struct *
+rb_vm_trace_host_fiber_context(uintptr_t fiber)
+{
+    struct rb_fiber_struct *data = RTYPEDDATA_GET_DATA((VALUE)fiber);
+    return data ? rb_fiberptr_get_ec(data) : NULL;
+}
+
+uint32_t
+rb_vm_trace_host_fiber_track(struct rb_execution_context_struct *ec)
+{
+    if (!ec->vm_stack) return 0;
+    if (!fiber_p(ec)) return rb_vm_trace_fiber_track_of_thread(&host_thread(rb_ec_thread_ptr(ec))->fiber_tracks);
+    fiber_id(ec); /* gives it a track */
+    return ec->vm_trace_fiber;
+}
+
+/* What every object has is no method of a scheduler. */
+static bool
+method_of_object_p(const struct vm_trace_frame *frame, VALUE object)
+{
+    const rb_callable_method_entry_t *method = (const rb_callable_method_entry_t *)frame->method;
+    VALUE owner = method ? method->owner : rb_cObject;
+    return owner != rb_cObject && owner != rb_mKernel && owner != rb_cBasicObject && rb_obj_is_kind_of(object, owner);
+}
+
+size_t
+rb_vm_trace_host_scheduler_frames(struct rb_execution_context_struct *ec, const struct vm_trace_walk *walk)
+{
+    VALUE scheduler = rb_ec_thread_ptr(ec)->scheduler;
+    size_t inner = 0;
+    for (size_t i = walk->count; i > 0 && RTEST(scheduler); i--) {
+        const struct vm_trace_frame *frame = &walk->frames[i - 1];
+        if (method_of_object_p(frame, scheduler)) {
+            inner = walk->count - i + 1;
+            continue;
+        }
+        /* A method in C may be between two of its frames; a block of somebody else is what such a method has yielded to. */
+        bool called_by_it = i > 1 && method_of_object_p(frame - 1, scheduler);
+        if (inner ? !called_by_it : (frame->kind & VM_FRAME_MAGIC_MASK) == VM_FRAME_MAGIC_BLOCK) break;
+    }
+    return inner;
 }
 
 /* --- who we are ------------------------------------------------------------------------------- */

@@ -207,6 +207,18 @@ struct vm_trace_thread_id rb_vm_trace_host_fiber(struct rb_execution_context_str
 /* Its name; as for rb_vm_trace_host_label. */
 size_t rb_vm_trace_host_fiber_name(struct rb_execution_context_struct *ec, char *buffer, size_t capacity);
 
+/* The execution context of a fiber object. NULL: the fiber has none yet. */
+struct rb_execution_context_struct *rb_vm_trace_host_fiber_context(uintptr_t fiber);
+
+/* The track of the fiber of `ec` (base/fiber_tracks.h). 0: it has ended, or there is no memory. */
+uint32_t rb_vm_trace_host_fiber_track(struct rb_execution_context_struct *ec);
+
+/*
+ * How many of the inner frames of `ec`, which the walk found, are within the method of its thread's fiber scheduler
+ * that was called to wait, itself included. 0: the fiber waits without a scheduler.
+ */
+size_t rb_vm_trace_host_scheduler_frames(struct rb_execution_context_struct *ec, const struct vm_trace_walk *walk);
+
 /*
  * Offset of the ractor in a thread, and of the field that rb_vm_trace_host_ractor reads in a
  * ractor, in bytes.

@@ -6,6 +6,7 @@
 #include "vm_trace/streams/calls/calls.h"
 #include "vm_trace/streams/compiles/counters.h"
 #include "vm_trace/streams/exit_state.h"
+#include "vm_trace/streams/fibers/fibers.h"
 #include "vm_trace/streams/gc/gc.h"
 #include "vm_trace/streams/markers/markers.h"
 #include "vm_trace/streams/samples/samples.h"
@@ -21,6 +22,7 @@ struct rb_vm_trace_stream *const rb_vm_trace_streams[] = {
     &rb_vm_trace_invalidations,
     &rb_vm_trace_markers,
     &rb_vm_trace_threads,
+    &rb_vm_trace_fibers,
     &rb_vm_trace_gc,
     &rb_vm_trace_allocations,
     &rb_vm_trace_states,

@@ -3,6 +3,7 @@
  * native threads. The hooks of vm_trace.h test one byte and call here: little code is where nothing is recorded.
  * Samples come first where a thread is about to wait: what the other stream writes is no time of its program.
  */
+#include "vm_trace/streams/fibers/fibers.h"
 #include "vm_trace/streams/frames.h"
 #include "vm_trace/streams/kernel/native_threads.h"
 #include "vm_trace/streams/samples/samples.h"
@@ -14,6 +15,12 @@ static bool
 threads_p(void)
 {
     return rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_STATES;
+}
+
+static bool
+fibers_p(void)
+{
+    return rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_FIBERS;
 }
 
 static bool
@@ -82,7 +89,15 @@ rb_vm_trace_barrier_left_slow(struct rb_execution_context_struct *ec, struct rb_
 void
 rb_vm_trace_fiber_switched_slow(struct rb_execution_context_struct *from, struct rb_execution_context_struct *to)
 {
+    if (fibers_p()) rb_vm_trace_fibers_resumed(from, to);
     if (rb_vm_trace_frames_on) rb_vm_trace_frames_switched(from, to);
     if (rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_NATIVE) rb_vm_trace_native_runs(to);
     if (samples_p()) rb_vm_trace_samples_switched(from);
+    if (fibers_p()) rb_vm_trace_fibers_suspended(from);
+}
+
+void
+rb_vm_trace_fiber_ready_slow(uintptr_t fiber)
+{
+    if (fibers_p()) rb_vm_trace_fibers_ready(fiber);
 }

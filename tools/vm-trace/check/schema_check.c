@@ -13,6 +13,7 @@
 #include "topics/kernel/sched_check.h"
 #include "check/schema_check.h"
 #include "topics/exits/site_hits.h"
+#include "topics/fibers/fiber_check.h"
 #include "topics/kernel/syscall_check.h"
 #include "base/escape.h"
 #include "base/map.h"
@@ -34,8 +35,8 @@ static const uint32_t rate_names[SAMPLED_KINDS] = {STRING_EXIT_RATE, STRING_FALL
  * The counters of each category have one, too: a chunk begins with a sample of the exits, and the
  * marker or the heap's size that needed the chunk has an earlier time. */
 enum clock {
-    CLOCK_EXITS, CLOCK_INSTANTS, CLOCK_TRACE, CLOCK_DURATIONS, CLOCK_CALLS, CLOCK_SYSCALLS, CLOCK_SCHED, CLOCK_COUNTERS,
-    CLOCK_MARKER_COUNTERS, CLOCK_GC_COUNTERS, CLOCKS
+    CLOCK_EXITS, CLOCK_INSTANTS, CLOCK_TRACE, CLOCK_DURATIONS, CLOCK_CALLS, CLOCK_SYSCALLS, CLOCK_SCHED, CLOCK_FIBERS,
+    CLOCK_COUNTERS, CLOCK_MARKER_COUNTERS, CLOCK_GC_COUNTERS, CLOCKS
 };
 
 struct clocks {
@@ -120,7 +121,7 @@ struct schema_check {
     struct allocation_check allocations;
     struct execution_check execution;
     struct call_check calls;
-    struct stream_counts syscalls, sched;
+    struct stream_counts syscalls, sched, fibers;
     struct sample_check samples;
     struct site_hits hits;
 
@@ -141,6 +142,7 @@ schema_check_new(struct reader *reader, const struct check_rules *rules)
     execution_check_init(&check->execution);
     call_check_init(&check->calls);
     stream_counts_init(&check->syscalls, &syscall_stream);
+    stream_counts_init(&check->fibers, &fiber_stream);
     stream_counts_init(&check->sched, &sched_stream);
     sample_check_init(&check->samples, reader);
     site_hits_init(&check->hits);
@@ -160,6 +162,7 @@ schema_check_free(struct schema_check *check)
     execution_check_free(&check->execution);
     call_check_free(&check->calls);
     stream_counts_free(&check->syscalls);
+    stream_counts_free(&check->fibers);
     stream_counts_free(&check->sched);
     sample_check_free(&check->samples);
     site_hits_free(&check->hits);
@@ -408,6 +411,7 @@ read_settings(struct schema_check *check, struct process *process, const struct 
     execution_check_settings(&check->execution, event);
     call_check_settings(&check->calls, check->reader, event);
     stream_counts_settings(&check->syscalls, event);
+    stream_counts_settings(&check->fibers, event);
     stream_counts_settings(&check->sched, event);
     stream_counts_settings(&check->samples.counts, event);
 }
@@ -443,6 +447,7 @@ read_counts(struct schema_check *check, struct process *process, const struct fx
     process->has_counted[1] |= event_read_uint(event, STRING_COUNTED_PLACES, &process->summary_counted[1]);
     call_check_summary(&check->calls, event);
     stream_counts_summary(&check->syscalls, event);
+    stream_counts_summary(&check->fibers, event);
     stream_counts_summary(&check->sched, event);
     stream_counts_summary(&check->samples.counts, event);
 }
@@ -505,6 +510,7 @@ schema_check_chunk(struct schema_check *check)
     execution_check_chunk(&check->execution);
     call_check_chunk(&check->calls);
     stream_counts_chunk(&check->syscalls);
+    stream_counts_chunk(&check->fibers);
     stream_counts_chunk(&check->sched);
 }
 
@@ -630,6 +636,7 @@ check_time(struct schema_check *check, const struct fxt_event *event)
     else if (event->category.id == STRING_CALL) clock = CLOCK_CALLS;
     else if (event->category.id == STRING_SYSCALL) clock = CLOCK_SYSCALLS;
     else if (event->category.id == STRING_SCHED) clock = CLOCK_SCHED;
+    else if (event->category.id == STRING_FIBER) clock = CLOCK_FIBERS;
     else if (event->type != FXT_EVENT_INSTANT && !belongs_to_exit(check, event)) clock = CLOCK_DURATIONS;
     int64_t *last_ns = &clocks->last_ns[clock];
     int64_t now_ns = event->type == FXT_EVENT_DURATION_COMPLETE ? event->end_ns : event->ts_ns;
@@ -696,6 +703,7 @@ schema_check_event(struct schema_check *check, const struct fxt_event *event)
           case STRING_BLOCKED: call_check_blocked(&check->calls, event); break;
           case STRING_EXECUTION: execution_check_slice(&check->execution, check->reader, event); break;
           case STRING_CALL: call_check_call(&check->calls, check->reader, event); break;
+          case STRING_FIBER: fiber_check_event(&check->fibers, check->reader, event); break;
           case STRING_SYSCALL: syscall_check_event(&check->syscalls, check->reader, event); break;
           case STRING_SCHED: sched_check_event(&check->sched, check->reader, event); break;
           case STRING_ALLOCATION: check_allocation(check, process, event); break;
@@ -823,6 +831,7 @@ finish_process(struct schema_check *check, const struct process *process)
     if (gaps || process->snapshot) return;
     call_check_finish(&check->calls, reader, process->number);
     stream_counts_finish(&check->syscalls, reader, process->number);
+    stream_counts_finish(&check->fibers, reader, process->number);
     stream_counts_finish(&check->sched, reader, process->number);
     stream_counts_finish(&check->samples.counts, reader, process->number);
     execution_check_finish(&check->execution, reader, process->number);

@@ -312,7 +312,8 @@ on_event(void *context, const struct fxt_event *event)
 
     report_thread(report, of.thread)->events++;
     report_counts_in(report, time.from_ns, time.to_ns);
-    bool duration = complete && !is_edge(event) && category != STRING_CALL && category != STRING_SYSCALL;
+    bool duration = complete && !is_edge(event) && category != STRING_CALL && category != STRING_SYSCALL &&
+                    category != STRING_FIBER;
     if (duration && !report->exits_only) {
         const struct duration_edge edge = duration_edge_of(report->pool, event);
         EACH_TAKER(taken->single, single, report, &edge, (uint64_t)(event->end_ns - event->ts_ns));

@@ -24,6 +24,7 @@ report_tables(struct report *report, struct document *document, uint64_t top)
     view_add_compilations(&view);
     view_add_durations(&view);
     view_add_thread_states(&view);
+    view_add_fibers(&view);
     view_add_cpus(&view);
     view_add_syscalls(&view);
     view_add_gc(&view);

@@ -20,6 +20,7 @@
 #include "topics/states/execution.h"
 #include "topics/exits/exit_table.h"
 #include "analysis/frame_owner.h"
+#include "topics/fibers/fibers.h"
 #include "topics/gc/gc_pauses.h"
 #include "analysis/glob.h"
 #include "topics/kernel/kernel_sums.h"
@@ -213,6 +214,7 @@ struct report {
     void (*blocked_added)(void *context, uint32_t node, int64_t begin_ns, struct interval time);
     void *blocked_context;
     struct endpoints *endpoints; /* the caller's, to be filled in; NULL: not needed */
+    struct fibers fibers;
     struct gc_pauses gc;
     struct allocations allocations;
     struct execution execution; /* of threads that the filter passes; nothing if it has times */

@@ -69,6 +69,8 @@ void view_add_durations(const struct view *view);
 /* In thread_tables.c: exits and events of threads; their states, holders of the GVL, what they blocked in. */
 void view_add_threads(const struct view *view);
 void view_add_thread_states(const struct view *view);
+/* In fiber_tables.c: what fibers waited for. */
+void view_add_fibers(const struct view *view);
 /* In execution_tables.c: where the time went by states, and what ran without compiled code. */
 void view_add_execution(const struct view *view);
 void view_add_interpreted(const struct view *view);

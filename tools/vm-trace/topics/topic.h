@@ -18,6 +18,7 @@
     X(samples, "sampled time, by thread and state, method and line") \
     X(calls, "calls: callers, callees, threads, the slowest ones") \
     X(threads, "states of threads, who held the GVL, what they blocked in") \
+    X(fibers, "what fibers waited for, and how long they kept others from running") \
     X(gc, "collections, and what allocates") \
     X(syscalls, "system calls, by name, method, thread and error") \
     X(sched, "times on CPUs, waits for them, who had them") \

@@ -201,6 +201,7 @@ state_p(const struct fxt_event *event)
       case STRING_BLOCKED:
       case STRING_GC:
       case STRING_CALL:
+      case STRING_FIBER:
       case STRING_SYSCALL:
       case STRING_EXECUTION:
       case STRING_SCHED: return true;

@@ -365,7 +365,7 @@ run(const struct options *options, int count, char **arguments)
 }
 
 static const char *const stream_names[] = {
-    "exits",       "fallbacks", "compiles", "invalidations", "markers", "threads", "gc",
+    "exits",       "fallbacks", "compiles", "invalidations", "markers", "threads", "fibers", "gc",
     "allocations", "states",    "calls",    "syscalls",      "sched",   "samples", "counters",
     "default",     "profile",   "full", /* presets */
 };

@@ -12,9 +12,8 @@ static bool
 fiber_track(const struct report *report, const struct report_thread *track, struct fxt_string *thread_name_out)
 {
     static const char fiber[] = " fiber ";
-    const uint32_t first = 3u << 29, end = 1u << 31; /* doc/internals/events.md */
     struct fxt_string name = pool_string(report->pool, track->name);
-    if (track->tid < first || track->tid >= end || track->name == STRING_NONE) return false;
+    if (!fiber_tid_p(track->tid) || track->name == STRING_NONE) return false;
     for (uint32_t at = name.len; at-- > 0;) {
         if (at + strlen(fiber) > name.len || memcmp(name.ptr + at, fiber, strlen(fiber)) != 0) continue;
         *thread_name_out = (struct fxt_string){.ptr = name.ptr, .len = at};

@@ -1,0 +1,90 @@
+# Waits of fibers: what the commands make of the events of the category `fiber`.
+require_relative "tool_helper"
+
+class TestFibers < Minitest::Test
+  include ToolHelper
+
+  # Times are milliseconds.
+  class FibersTrace < StatesTrace
+    FIBER = 3 << 29
+    attr_reader :waits
+
+    def initialize(**options, &block)
+      @waits = 0
+      super(settings: { flags: "fibers", fibers_min_ns: [:uint64, 100_000] }, **options, &block)
+    end
+
+    def wait(track, name, from, to, frames = [], ran: nil, ready: nil, **args)
+      @waits += 1
+      args[:ran_ns] = [:uint64, ns(ran)] if ran
+      args[:ready_ns] = [:uint64, ns(ready)] if ready
+      frames.each_with_index { |frame, i| args[i.to_s] = frame }
+      event(:complete, track, "fiber", name, from, extra: [ns(to)], **args)
+    end
+
+    def build(**counts) = super(fiber_waits: @waits, fiber_waits_left_out: 7, **counts)
+  end
+
+  POP = ["Fiber.yield (/gems/loop-1.0/lib/loop.rb:9)", "Loop#block (/gems/loop-1.0/lib/loop.rb:9)",
+         "Thread::Queue#pop (/app/jobs.rb:5)", "Jobs#take (/app/jobs.rb:5)", "block in <main> (/app/run.rb:3)"].freeze
+  SLEEP = ["Kernel#sleep (/app/jobs.rb:9)", "Jobs#rest (/app/jobs.rb:9)"].freeze
+
+  def trace(**options)
+    FibersTrace.new(**options) do |t|
+      [1, 2].each { |n| t.thread(:"main fiber #{n}", FibersTrace::FIBER + n) }
+      t.wait(:main, "Fiber#resume", 0, 5)
+      t.wait(:"main fiber 1", "Thread::Queue#pop", 5, 15, POP, ran: 5, ready: 4, scheduler: "Loop#block")
+      t.wait(:"main fiber 1", "Thread::Queue#pop", 16, 36, POP, ran: 1, scheduler: "Loop#block")
+      t.wait(:"main fiber 2", "Kernel#sleep", 20, 50, SLEEP, ran: 2)
+      yield t if block_given?
+    end.build
+  end
+
+  def report(bytes, *options)
+    JSON.parse(with_file(bytes) { |path| tool("report", "--fibers", "--format=json", *options, path).out })
+  end
+
+  def test_the_report_says_what_they_waited_for_and_from_where
+    rows = report(trace)["fiber_waits"]["rows"]
+    assert_equal [["Thread::Queue#pop", "Loop#block", "Jobs#take (/app/jobs.rb:5)", 2, 30_000_000, 20_000_000, 1, 4_000_000],
+                  ["Kernel#sleep", nil, "Jobs#rest (/app/jobs.rb:9)", 1, 30_000_000, 30_000_000, 0, 0]].sort_by(&:first),
+                 rows.map { |row| row.values_at(*%w[method scheduler location count total_ns longest_ns ready ready_ns]) }
+                     .sort_by(&:first)
+  end
+
+  def test_the_longest_run_is_first
+    rows = report(trace)["fiber_runs"]["rows"]
+    assert_equal [["Thread::Queue#pop", 5_000_000, 2, 6_000_000, 0, "main fiber 1"], ["Kernel#sleep", 2_000_000, 1, 2_000_000,
+                                                                                      18_000_000, "main fiber 2"]],
+                 rows.map { |row| row.values_at(*%w[method longest_ns count total_ns start_ns thread]) }
+  end
+
+  def test_fibers_of_one_thread_are_one_row_for_people
+    out = with_file(trace) { |path| tool("report", "--fibers", path).out }
+    assert_match(/^ +60\.00 ms +4\.00 ms +8\.00 ms +5\.00 ms +3 .* main fiber N \(2 threads\)$/, out)
+    assert_match(/^  left_out +7 short waits of fibers$/, out)
+    assert_equal 3, report(trace)["fibers"]["rows"].size, "for programs each has one"
+  end
+
+  def test_a_trace_without_the_stream_says_what_records_it
+    out = with_file(StatesTrace.new { |t| t.event(:instant, :main, "marker", "x", 1) }.build) { |path| tool("report", "--fibers", path).out }
+    assert_match(/^  fibers +none: --vm-trace=fibers records them$/, out)
+  end
+
+  def test_check_compares_counts_and_times
+    with_file(trace) { |path| assert_equal ["", 0], tool("check", path).then { |said| [said.err, said.status] } }
+    more = trace { |t| t.wait(:"main fiber 2", "Kernel#sleep", 60, 61, SLEEP, ready: 2) }
+    with_file(more) { |path| assert_match(/wait of a fiber in Kernel#sleep was ready for 2000000 of 1000000 ns/, tool("check", path).err) }
+    fewer = FibersTrace.new { |t| t.wait(:main, "Fiber#resume", 0, 5) }.build(fiber_waits: 3)
+    with_file(fewer) { |path| assert_match(/fiber_waits: 3, but the file holds: 1/, tool("check", path).err) }
+  end
+
+  def test_a_cut_keeps_the_part_of_a_wait
+    with_file(trace) do |path|
+      tool("cut", "--since=10ms", "--until=30ms", "-o", "#{path}.part", path)
+      rows = report(File.binread("#{path}.part"))["fiber_waits"]["rows"]
+      assert_equal({ "Thread::Queue#pop" => 19_000_001, "Kernel#sleep" => 10_000_000 },
+                   rows.to_h { |row| row.values_at("method", "total_ns") })
+    end
+  end
+end

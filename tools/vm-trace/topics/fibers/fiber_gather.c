@@ -1,0 +1,123 @@
+/* fiber_gather.c - gathers for a report what fibers waited for. */
+#include <string.h>
+
+#include "topics/report_data.h"
+
+static void
+init(struct report *report)
+{
+    struct fibers *fibers = &report->fibers;
+    row_table_init(&fibers->waits, sizeof(struct fiber_wait), FIBER_WAIT_KEYS, FIBER_WAITS_MAX);
+    row_table_init(&fibers->runs, sizeof(struct fiber_run), FIBER_RUN_KEYS, FIBER_RUNS_MAX);
+    row_table_init(&fibers->tracks, sizeof(struct fiber_track), FIBER_TRACK_KEYS, FIBER_TRACKS_MAX);
+}
+
+static void
+free_all(struct report *report)
+{
+    struct fibers *fibers = &report->fibers;
+    for (uint32_t i = 0; i < fibers->waits.count; i++) {
+        struct fiber_wait *wait = row_table_at(&fibers->waits, i);
+        durations_free(&wait->durations);
+    }
+    for (uint32_t i = 0; i < fibers->runs.count; i++) {
+        struct fiber_run *run = row_table_at(&fibers->runs, i);
+        durations_free(&run->durations);
+    }
+    row_table_free(&fibers->waits);
+    row_table_free(&fibers->runs);
+    row_table_free(&fibers->tracks);
+}
+
+static void
+about_trace(struct report *report, const struct topic_event *of)
+{
+    if (of->event->name.id == STRING_SUMMARY || of->event->name.id == STRING_COUNTS)
+        report->fibers.left_out += event_uint(of->event, STRING_FIBER_WAITS_LEFT_OUT, 0);
+    if (of->event->name.id == STRING_SETTINGS && fxt_event_arg(of->event, STRING_FIBERS_MIN_NS) != NULL)
+        report->recorded[TOPIC_fibers] = true;
+}
+
+/* The application's frame around the method that waits, or that method's. */
+static uint32_t
+frame_of(struct report *report, const struct fxt_event *event)
+{
+    uint32_t waits = STRING_NONE;
+    for (uint32_t name = STRING_FRAME_0; name <= STRING_FRAME_9; name++) {
+        const struct fxt_arg *arg = fxt_event_arg(event, name);
+        if (arg == NULL || arg->type != FXT_ARG_STRING) break;
+        uint32_t label = pool_id(report->pool, arg->string);
+        bool names = arg->string.len > event->name.len &&
+                     memcmp(arg->string.ptr, event->name.ptr, event->name.len) == 0;
+        if (waits != STRING_NONE && frame_of_app(&report->owners, label)) return label;
+        if (waits == STRING_NONE && names) waits = label;
+    }
+    return waits;
+}
+
+static void
+add_wait(struct report *report, const struct fxt_event *event, uint32_t name, uint32_t frame, uint64_t ready_ns)
+{
+    const uint32_t key[FIBER_WAIT_KEYS] = {name, event_text(report->pool, event, STRING_SCHEDULER), frame};
+    struct fiber_wait *wait = row_table_get(&report->fibers.waits, key);
+    if (wait == NULL) {
+        report->fibers.uncounted++;
+        return;
+    }
+    durations_add(&wait->durations, (uint64_t)(event->end_ns - event->ts_ns));
+    if (ready_ns == 0) return;
+    wait->ready++;
+    wait->ready_ns += ready_ns;
+    if (ready_ns > wait->ready_max_ns) wait->ready_max_ns = ready_ns;
+}
+
+static void
+add_run(struct report *report, const struct topic_event *of, uint32_t name, uint32_t frame, uint64_t ran_ns)
+{
+    const uint32_t key[FIBER_RUN_KEYS] = {name, frame};
+    struct fiber_run *run = row_table_get(&report->fibers.runs, key);
+    if (run == NULL) {
+        report->fibers.uncounted++;
+        return;
+    }
+    if (ran_ns > run->durations.longest_ns) {
+        run->longest_at_ns = of->event->ts_ns - (int64_t)ran_ns;
+        run->longest_in = of->native;
+    }
+    durations_add(&run->durations, ran_ns);
+}
+
+static void
+wanted(struct report *report, const struct topic_event *of)
+{
+    const struct fxt_event *event = of->event;
+    if (event->type != FXT_EVENT_DURATION_COMPLETE || report->exits_only) return;
+    /* A run from before a cut is not in it. */
+    bool began = fxt_event_arg(event, STRING_BEGAN) != NULL;
+    uint64_t ran_ns = began ? 0 : event_uint(event, STRING_RAN_NS, 0);
+    uint64_t ready_ns = event_uint(event, STRING_READY_NS, 0);
+    uint32_t name = pool_id(report->pool, event->name), frame = frame_of(report, event);
+    struct fiber_track *track = row_table_get(&report->fibers.tracks, &of->native);
+    if (track != NULL) {
+        track->waits++;
+        track->waited_ns += (uint64_t)(event->end_ns - event->ts_ns);
+        track->ready_ns += ready_ns;
+        track->ran_ns += ran_ns;
+        if (ran_ns > track->longest_run_ns) track->longest_run_ns = ran_ns;
+    }
+    else {
+        report->fibers.uncounted++;
+    }
+    if (!fiber_tid_p(report_thread(report, of->native)->tid)) return;
+    add_wait(report, event, name, frame, ready_ns);
+    if (ran_ns > 0) add_run(report, of, name, frame, ran_ns);
+}
+
+const struct topic topic_fibers = {
+    .init = init,
+    .free = free_all,
+    .about_trace = about_trace,
+    .categories = {STRING_FIBER},
+    .wanted = wanted,
+    .tables = fibers_tables,
+};
