@@ -457,6 +457,13 @@ rb_vm_trace_host_fiber_context(uintptr_t fiber)
     return NULL;
 }
 
+bool
+rb_vm_trace_host_fiber_alive_p(struct rb_execution_context_struct *of)
+{
+    (void)of;
+    return true;
+}
+
 uint32_t
 rb_vm_trace_host_fiber_track(struct rb_execution_context_struct *of)
 {

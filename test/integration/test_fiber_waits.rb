@@ -129,6 +129,19 @@ class TestFiberWaits < Integration::Test
     assert_empty waits(result.trace).filter_map { |wait| wait["args"]["scheduler"] }
   end
 
+  def test_a_fiber_that_has_ended_resumes_nobody_and_leaves_its_track
+    trace = record(<<~'RUBY').trace
+      3.times do
+        fiber = Fiber.new { Fiber.yield }
+        2.times { fiber.resume }
+      end
+      200.times { Fiber.new { 1 }.resume }
+    RUBY
+    own = waits(trace, "Fiber#resume")
+    assert_equal [true, false] * 3 + [false] * 200, own.map { |wait| wait["args"].key?("waker") }
+    assert_equal ["main fiber 1"], waits(trace, "Fiber.yield").map { |wait| wait["thread"] }.uniq
+  end
+
   # On one track with calls, which say that a fiber is suspended.
   def test_with_all_other_streams
     script = <<~'RUBY'

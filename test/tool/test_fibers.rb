@@ -32,7 +32,7 @@ class TestFibers < Minitest::Test
   def trace(**options)
     FibersTrace.new(**options) do |t|
       [1, 2].each { |n| t.thread(:"main fiber #{n}", FibersTrace::FIBER + n) }
-      t.wait(:main, "Fiber#resume", 0, 5)
+      t.wait(:main, "Fiber#resume", 0, 5, waker: [:uint32, FibersTrace::FIBER + 1])
       t.wait(:"main fiber 1", "Thread::Queue#pop", 5, 15, POP, ran: 5, ready: 4, scheduler: "Loop#block")
       t.wait(:"main fiber 1", "Thread::Queue#pop", 16, 36, POP, ran: 1, scheduler: "Loop#block")
       t.wait(:"main fiber 2", "Kernel#sleep", 20, 50, SLEEP, ran: 2)
@@ -57,6 +57,16 @@ class TestFibers < Minitest::Test
     assert_equal [["Thread::Queue#pop", 5_000_000, 2, 6_000_000, 0, "main fiber 1"], ["Kernel#sleep", 2_000_000, 1, 2_000_000,
                                                                                       18_000_000, "main fiber 2"]],
                  rows.map { |row| row.values_at(*%w[method longest_ns count total_ns start_ns thread]) }
+  end
+
+  # The thread's own fiber waits meanwhile, and nobody resumes it who could be named.
+  def test_a_run_up_to_the_end_of_a_fiber_is_the_wait_of_the_threads_own
+    bytes = FibersTrace.new do |t|
+      t.wait(:main, "Fiber#resume", 3, 11)
+      t.wait(:main, "Fiber#resume", 20, 50, waker: [:uint32, FibersTrace::FIBER + 1])
+    end.build
+    assert_equal [["(ended)", 8_000_000, 1, 3_000_000, "main"]],
+                 report(bytes)["fiber_runs"]["rows"].map { |row| row.values_at(*%w[method longest_ns count start_ns thread]) }
   end
 
   def test_fibers_of_one_thread_are_one_row_for_people

@@ -326,12 +326,18 @@ rb_vm_trace_host_fiber_track(struct rb_execution_context_struct *ec)
         struct rb_execution_context_struct *ec;
         uint32_t track;
     } known[CONTEXTS];
-    for (size_t i = 0; i < CONTEXTS && ec->frames; i++) {
+    for (size_t i = 0; i < CONTEXTS; i++) {
         if (known[i].ec && known[i].ec != ec) continue;
         known[i].ec = ec;
         return rb_vm_trace_fiber_track_of_thread(&known[i].track);
     }
     return 0;
+}
+
+bool
+rb_vm_trace_host_fiber_alive_p(struct rb_execution_context_struct *ec)
+{
+    return ec->frames != NULL;
 }
 
 size_t

@@ -1536,6 +1536,12 @@ rb_vm_trace_host_fiber_track(struct rb_execution_context_struct *ec)
     return ec->vm_trace_fiber;
 }
 
+bool
+rb_vm_trace_host_fiber_alive_p(struct rb_execution_context_struct *ec)
+{
+    return ec->vm_stack && ec->cfp && ec->cfp <= outermost_frame(ec);
+}
+
 /* What every object has is no method of a scheduler. */
 static bool
 method_of_object_p(const struct vm_trace_frame *frame, VALUE object)

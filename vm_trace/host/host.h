@@ -210,8 +210,14 @@ size_t rb_vm_trace_host_fiber_name(struct rb_execution_context_struct *ec, char 
 /* The execution context of a fiber object. NULL: the fiber has none yet. */
 struct rb_execution_context_struct *rb_vm_trace_host_fiber_context(uintptr_t fiber);
 
-/* The track of the fiber of `ec` (base/fiber_tracks.h). 0: it has ended, or there is no memory. */
+/*
+ * The track of the fiber of `ec` (base/fiber_tracks.h), which has not ended. 0: there is no memory, or nothing was ever
+ * run in it.
+ */
 uint32_t rb_vm_trace_host_fiber_track(struct rb_execution_context_struct *ec);
+
+/* Whether the fiber of `ec` has frames: it has begun, and has not ended. */
+bool rb_vm_trace_host_fiber_alive_p(struct rb_execution_context_struct *ec);
 
 /*
  * How many of the inner frames of `ec`, which the walk found, are within the method of its thread's fiber scheduler

@@ -78,7 +78,7 @@ record(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *fr
     bool before = times->switched_ns < begin_ns;
     struct wait wait = { .from_ns = before ? begin_ns : times->switched_ns, .to_ns = now_ns,
                          .ran_ns = before ? 0 : times->ran_ns,
-                         .resumer = rb_vm_trace_host_fiber_track(from) ? from : NULL };
+                         .resumer = rb_vm_trace_host_fiber_alive_p(from) ? from : NULL };
     if (times->ready_ns > wait.from_ns && times->ready_ns < now_ns) wait.ready_ns = now_ns - times->ready_ns;
     if (!stacks_capture(&ractor->stacks, to, 0)) {
         ractor->lost++;
@@ -106,7 +106,8 @@ rb_vm_trace_fibers_resumed(struct rb_execution_context_struct *from, struct rb_e
 void
 rb_vm_trace_fibers_suspended(struct rb_execution_context_struct *from)
 {
-    struct rb_vm_trace_ractor *ractor = recording_ractor(from);
+    /* One that has ended has left its track. */
+    struct rb_vm_trace_ractor *ractor = rb_vm_trace_host_fiber_alive_p(from) ? recording_ractor(from) : NULL;
     uint32_t track = ractor ? rb_vm_trace_host_fiber_track(from) : 0;
     if (!track) return;
     uint64_t begin_ns = rb_vm_trace_epoch_begin_ns(&(uint32_t){ 0 }), now_ns = clock_now_ns(&ractor->clock);
@@ -120,7 +121,7 @@ void
 rb_vm_trace_fibers_ready(uintptr_t fiber)
 {
     struct rb_execution_context_struct *ec = rb_vm_trace_host_fiber_context(fiber);
-    struct rb_vm_trace_ractor *ractor = ec ? recording_ractor(ec) : NULL;
+    struct rb_vm_trace_ractor *ractor = ec && rb_vm_trace_host_fiber_alive_p(ec) ? recording_ractor(ec) : NULL;
     uint32_t track = ractor ? rb_vm_trace_host_fiber_track(ec) : 0;
     if (!track) return;
     struct vm_trace_fiber_times times = rb_vm_trace_fiber_times(track);

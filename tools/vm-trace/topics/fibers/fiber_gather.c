@@ -7,6 +7,7 @@ static void
 init(struct report *report)
 {
     struct fibers *fibers = &report->fibers;
+    fibers->ended = pool_intern(report->pool, FIBER_ENDED, sizeof FIBER_ENDED - 1);
     row_table_init(&fibers->waits, sizeof(struct fiber_wait), FIBER_WAIT_KEYS, FIBER_WAITS_MAX);
     row_table_init(&fibers->runs, sizeof(struct fiber_run), FIBER_RUN_KEYS, FIBER_RUNS_MAX);
     row_table_init(&fibers->tracks, sizeof(struct fiber_track), FIBER_TRACK_KEYS, FIBER_TRACKS_MAX);
@@ -71,8 +72,10 @@ add_wait(struct report *report, const struct fxt_event *event, uint32_t name, ui
     if (ready_ns > wait->ready_max_ns) wait->ready_max_ns = ready_ns;
 }
 
+/* A run that began at `from_ns`. */
 static void
-add_run(struct report *report, const struct topic_event *of, uint32_t name, uint32_t frame, uint64_t ran_ns)
+add_run(struct report *report, const struct topic_event *of, uint32_t name, uint32_t frame, int64_t from_ns,
+        uint64_t ran_ns)
 {
     const uint32_t key[FIBER_RUN_KEYS] = {name, frame};
     struct fiber_run *run = row_table_get(&report->fibers.runs, key);
@@ -81,7 +84,7 @@ add_run(struct report *report, const struct topic_event *of, uint32_t name, uint
         return;
     }
     if (ran_ns > run->durations.longest_ns) {
-        run->longest_at_ns = of->event->ts_ns - (int64_t)ran_ns;
+        run->longest_at_ns = from_ns;
         run->longest_in = of->native;
     }
     durations_add(&run->durations, ran_ns);
@@ -108,9 +111,15 @@ wanted(struct report *report, const struct topic_event *of)
     else {
         report->fibers.uncounted++;
     }
-    if (!fiber_tid_p(report_thread(report, of->native)->tid)) return;
+    if (!fiber_tid_p(report_thread(report, of->native)->tid)) {
+        /* A fiber that ends lets the thread's own one go on, which mostly resumed it: the wait is its run. */
+        uint64_t ns = (uint64_t)(event->end_ns - event->ts_ns);
+        if (!began && fxt_event_arg(event, STRING_WAKER) == NULL)
+            add_run(report, of, report->fibers.ended, report->fibers.ended, event->ts_ns, ns);
+        return;
+    }
     add_wait(report, event, name, frame, ready_ns);
-    if (ran_ns > 0) add_run(report, of, name, frame, ran_ns);
+    if (ran_ns > 0) add_run(report, of, name, frame, event->ts_ns - (int64_t)ran_ns, ran_ns);
 }
 
 const struct topic topic_fibers = {

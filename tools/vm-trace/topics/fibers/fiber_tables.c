@@ -55,7 +55,7 @@ add_runs(const struct view *view)
         {"location", "from", COLUMN_TEXT, NAMED(fiber_run, frame)},
     };
     view_table(&(struct table_def){.view = view, .id = "fiber_runs",
-                                   .title = text_of("How long fibers let no other one of their thread run"),
+                                   .title = text_of("How long fibers let no other one of their thread run ((ended): and then ended)"),
                                    .rows = &view->report->fibers.runs, COLUMNS_OF(columns),
                                    .sort = {"longest_ns", "method", "location"}});
 }

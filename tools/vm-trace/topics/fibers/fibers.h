@@ -30,7 +30,9 @@ struct fiber_wait {
 };
 enum { FIBER_WAIT_KEYS = 3 };
 
-/* Runs that ended in one place: until then no other fiber of the thread could run. */
+/* Runs that ended in one place: until then no other fiber of the thread could run. FIBER_ENDED: where a fiber ended,
+ * by the wait of the thread's own fiber meanwhile, in which others may have run before. */
+#define FIBER_ENDED "(ended)"
 struct fiber_run {
     uint32_t name;     /* the key: where the fiber began to wait, as above */
     uint32_t frame;
@@ -51,6 +53,7 @@ struct fibers {
     struct row_table waits;  /* of struct fiber_wait: without those of threads' own fibers, which let others run */
     struct row_table runs;   /* of struct fiber_run */
     struct row_table tracks; /* of struct fiber_track */
+    uint32_t ended;          /* FIBER_ENDED in the pool */
     uint64_t left_out;       /* short waits after short runs, in the summaries */
     uint64_t uncounted;      /* events without a row, because there are too many places */
 };
