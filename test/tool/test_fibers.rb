@@ -77,16 +77,21 @@ class TestFibers < Minitest::Test
   end
 
   def test_a_trace_without_the_stream_says_what_records_it
-    out = with_file(StatesTrace.new { |t| t.event(:instant, :main, "marker", "x", 1) }.build) { |path| tool("report", "--fibers", path).out }
+    bytes = StatesTrace.new { |t| t.event(:instant, :main, "marker", "x", 1) }.build
+    out = with_file(bytes) { |path| tool("report", "--fibers", path).out }
     assert_match(/^  fibers +none: --vm-trace=fibers records them$/, out)
   end
 
   def test_check_compares_counts_and_times
     with_file(trace) { |path| assert_equal ["", 0], tool("check", path).then { |said| [said.err, said.status] } }
     more = trace { |t| t.wait(:"main fiber 2", "Kernel#sleep", 60, 61, SLEEP, ready: 2) }
-    with_file(more) { |path| assert_match(/wait of a fiber in Kernel#sleep was ready for 2000000 of 1000000 ns/, tool("check", path).err) }
+    with_file(more) do |path|
+      assert_match(/wait of a fiber in Kernel#sleep was ready for 2000000 of 1000000 ns/, tool("check", path).err)
+    end
     fewer = FibersTrace.new { |t| t.wait(:main, "Fiber#resume", 0, 5) }.build(fiber_waits: 3)
-    with_file(fewer) { |path| assert_match(/fiber_waits: 3, but the file holds: 1/, tool("check", path).err) }
+    with_file(fewer) do |path|
+      assert_match(/fiber_waits: 3, but the file holds: 1/, tool("check", path).err)
+    end
   end
 
   def test_a_cut_keeps_the_part_of_a_wait

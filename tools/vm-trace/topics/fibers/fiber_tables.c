@@ -35,8 +35,8 @@ add_waits(const struct view *view)
     struct fibers *fibers = &view->report->fibers;
     struct fxt_string title = text_of("What fibers waited for (ready: they could have gone on)");
     view_table(&(struct table_def){.view = view, .id = "fiber_waits", .given = given(view),
-                                   .title = view_title(view, title, fibers->uncounted, "places"), .rows = &fibers->waits,
-                                   COLUMNS_OF(columns), .sort = {"total_ns", "method", "location"}});
+                                   .title = view_title(view, title, fibers->uncounted, "places"),
+                                   .rows = &fibers->waits, COLUMNS_OF(columns), .sort = {"total_ns", "method", "location"}});
 }
 
 static void
@@ -55,7 +55,8 @@ add_runs(const struct view *view)
         {"location", "from", COLUMN_TEXT, NAMED(fiber_run, frame)},
     };
     view_table(&(struct table_def){.view = view, .id = "fiber_runs",
-                                   .title = text_of("How long fibers let no other one of their thread run ((ended): and then ended)"),
+                                   .title = text_of("How long fibers let no other one of their thread run "
+                                                    "((ended): and then ended)"),
                                    .rows = &view->report->fibers.runs, COLUMNS_OF(columns),
                                    .sort = {"longest_ns", "method", "location"}});
 }
@@ -72,7 +73,7 @@ add_tracks(const struct view *view)
         THREAD_COLUMNS(fiber_track, thread),
     };
     view_table(&(struct table_def){.view = view, .id = "fibers", .given = given(view),
-                                   .title = text_of("Fibers, by track (one that has ended leaves its track to the next)"),
+                                   .title = text_of("Fibers, by track (that of one that has ended is the next one's)"),
                                    .rows = &view->report->fibers.tracks, COLUMNS_OF(columns),
                                    .sort = {"waited_ns", "tid"}});
 }
@@ -88,11 +89,12 @@ add_all(const struct view *view)
 void
 fibers_tables(const struct view *view)
 {
-    if (view->report->fibers.tracks.count == 0)
-        document_line(view->document, "fibers", view_nothing(view, TOPIC_fibers));
-    if (view->report->fibers.left_out > 0)
-        document_line(view->document, "left_out",
-                      document_text(view->document, "%" PRIu64 " short waits of fibers", view->report->fibers.left_out));
+    struct document *document = view->document;
+    const struct fibers *fibers = &view->report->fibers;
+    if (fibers->tracks.count == 0) document_line(document, "fibers", view_nothing(view, TOPIC_fibers));
+    if (fibers->left_out > 0)
+        document_line(document, "left_out",
+                      document_text(document, "%" PRIu64 " short waits of fibers", fibers->left_out));
     add_all(view);
 }
 
