@@ -168,7 +168,6 @@ struct report {
     struct glob reason_glob, method_glob;
     struct frame_owners owners;
     struct trace_filter choice; /* see report_new_chosen */
-    bool chooses;
 
     struct report_file *files;
     uint32_t file_count, file_capacity;
@@ -197,6 +196,7 @@ struct report {
     bool windowed; /* --since or --until */
     bool times_only; /* --since, --until or --thread, which sites do not record */
     bool exits_only; /* --reason or --method, which durations do not have */
+    bool chooses;    /* `choice` passes only a part */
 
     struct duration_pairs *pairs;       /* of the current file */
     struct compilations compilations;

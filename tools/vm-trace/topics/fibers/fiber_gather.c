@@ -7,7 +7,6 @@ static void
 init(struct report *report)
 {
     struct fibers *fibers = &report->fibers;
-    fibers->ended = pool_intern(report->pool, FIBER_ENDED, sizeof FIBER_ENDED - 1);
     row_table_init(&fibers->waits, sizeof(struct fiber_wait), FIBER_WAIT_KEYS, FIBER_WAITS_MAX);
     row_table_init(&fibers->runs, sizeof(struct fiber_run), FIBER_RUN_KEYS, FIBER_RUNS_MAX);
     row_table_init(&fibers->tracks, sizeof(struct fiber_track), FIBER_TRACK_KEYS, FIBER_TRACKS_MAX);
@@ -114,8 +113,8 @@ wanted(struct report *report, const struct topic_event *of)
     if (!fiber_tid_p(report_thread(report, of->native)->tid)) {
         /* A fiber that ends lets the thread's own one go on, which mostly resumed it: the wait is its run. */
         uint64_t ns = (uint64_t)(event->end_ns - event->ts_ns);
-        if (!began && fxt_event_arg(event, STRING_WAKER) == NULL)
-            add_run(report, of, report->fibers.ended, report->fibers.ended, event->ts_ns, ns);
+        uint32_t ended = pool_intern(report->pool, FIBER_ENDED, sizeof FIBER_ENDED - 1);
+        if (!began && fxt_event_arg(event, STRING_WAKER) == NULL) add_run(report, of, ended, ended, event->ts_ns, ns);
         return;
     }
     add_wait(report, event, name, frame, ready_ns);

@@ -53,7 +53,6 @@ struct fibers {
     struct row_table waits;  /* of struct fiber_wait: without those of threads' own fibers, which let others run */
     struct row_table runs;   /* of struct fiber_run */
     struct row_table tracks; /* of struct fiber_track */
-    uint32_t ended;          /* FIBER_ENDED in the pool */
     uint64_t left_out;       /* short waits after short runs, in the summaries */
     uint64_t uncounted;      /* events without a row, because there are too many places */
 };
