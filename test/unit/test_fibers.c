@@ -132,7 +132,8 @@ what_began_before_the_trace_begins_with_it(void **state)
     (void)state;
     start_with("vm-trace=fibers");
     uint32_t track = rb_vm_trace_host_fiber_track(&task);
-    rb_vm_trace_fiber_times_set(track, (struct vm_trace_fiber_times){ .switched_ns = 1, .ran_ns = LONG_NS });
+    rb_vm_trace_fiber_switch(track, 1);
+    rb_vm_trace_fiber_switch(track, LONG_NS);
     go(&loop_fiber, &task);
     struct trace *trace = finish();
     const struct trace_event *wait = trace_event(trace, "fiber", NULL, 0);

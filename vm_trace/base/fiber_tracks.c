@@ -83,19 +83,20 @@ rb_vm_trace_fiber_track_of_thread(uint32_t *of_thread)
 }
 
 struct vm_trace_fiber_times
-rb_vm_trace_fiber_times(uint32_t track)
+rb_vm_trace_fiber_switch(uint32_t track, uint64_t now_ns)
 {
     pthread_mutex_lock(&rb_vm_trace_fiber_tracks_lock);
     struct vm_trace_fiber_times times = entries[track].times;
+    entries[track].times = (struct vm_trace_fiber_times){ .switched_ns = now_ns, .before_ns = times.switched_ns };
     pthread_mutex_unlock(&rb_vm_trace_fiber_tracks_lock);
     return times;
 }
 
 void
-rb_vm_trace_fiber_times_set(uint32_t track, struct vm_trace_fiber_times times)
+rb_vm_trace_fiber_unblocked(uint32_t track, uint64_t now_ns)
 {
     pthread_mutex_lock(&rb_vm_trace_fiber_tracks_lock);
-    entries[track].times = times;
+    entries[track].times.ready_ns = now_ns;
     pthread_mutex_unlock(&rb_vm_trace_fiber_tracks_lock);
 }
 

@@ -27,12 +27,14 @@ uint32_t rb_vm_trace_fiber_track_number(uint32_t track);
 
 /* What the stream `fibers` keeps of the fiber of a track: zeros at first. Nanoseconds of a ractor's clock. */
 struct vm_trace_fiber_times {
-    uint64_t switched_ns; /* when it was resumed, or, if it does not run, suspended; 0: it never was */
-    uint64_t ran_ns;      /* for how long until it was suspended */
-    uint64_t ready_ns;    /* when it could go on; 0: not known */
+    uint64_t switched_ns; /* when its thread switched to it, or away from it; 0: never */
+    uint64_t before_ns;   /* the switch before that one */
+    uint64_t ready_ns;    /* when it was unblocked since; 0: it was not */
 };
-struct vm_trace_fiber_times rb_vm_trace_fiber_times(uint32_t track);
-void rb_vm_trace_fiber_times_set(uint32_t track, struct vm_trace_fiber_times times);
+
+/* The thread switches to the fiber, or away from it. Returns what was known until then. */
+struct vm_trace_fiber_times rb_vm_trace_fiber_switch(uint32_t track, uint64_t now_ns);
+void rb_vm_trace_fiber_unblocked(uint32_t track, uint64_t now_ns);
 
 /* The functions above hold it for a moment, a fork while it lasts. No other lock is taken meanwhile. */
 extern pthread_mutex_t rb_vm_trace_fiber_tracks_lock;

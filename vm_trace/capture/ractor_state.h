@@ -109,6 +109,30 @@ trace_wanted(void)
 }
 
 /*
+ * The state of the ractor of `ec`, which may be NULL, to record into. NULL: no trace is on, or the ractor has no state of
+ * its own. GVL held.
+ */
+static inline struct rb_vm_trace_ractor *
+recording_ractor(struct rb_execution_context_struct *ec)
+{
+    struct rb_vm_trace_ractor *ractor = ec && trace_on() ? rb_vm_trace_host_ractor(ec) : NULL;
+    return ractor != rb_vm_trace_capture.overflow ? ractor : NULL;
+}
+
+/*
+ * The same for an event: it counts as lost where the ractor has no state of its own, unless that is because the ractor
+ * has ended. `ec` is not NULL.
+ */
+static inline struct rb_vm_trace_ractor *
+recording_ractor_or_lost(struct rb_execution_context_struct *ec)
+{
+    struct rb_vm_trace_ractor *ractor = trace_on() ? rb_vm_trace_host_ractor(ec) : NULL;
+    if (ractor != rb_vm_trace_capture.overflow) return ractor;
+    if (ractor) __atomic_fetch_add(&ractor->lost, 1, __ATOMIC_RELAXED);
+    return NULL;
+}
+
+/*
  * Give each stream the place of what a ractor keeps for it, and of its counters. Called once, while
  * the program is loaded. `streams` is static.
  */

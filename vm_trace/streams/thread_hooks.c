@@ -89,11 +89,12 @@ rb_vm_trace_barrier_left_slow(struct rb_execution_context_struct *ec, struct rb_
 void
 rb_vm_trace_fiber_switched_slow(struct rb_execution_context_struct *from, struct rb_execution_context_struct *to)
 {
-    if (fibers_p()) rb_vm_trace_fibers_resumed(from, to);
+    bool fibers = fibers_p() && from != to;
+    if (fibers) rb_vm_trace_fibers_resumed(from, to);
     if (rb_vm_trace_frames_on) rb_vm_trace_frames_switched(from, to);
     if (rb_vm_trace_threads_on & RB_VM_TRACE_THREADS_NATIVE) rb_vm_trace_native_runs(to);
     if (samples_p()) rb_vm_trace_samples_switched(from);
-    if (fibers_p()) rb_vm_trace_fibers_suspended(from);
+    if (fibers) rb_vm_trace_fibers_suspended(from);
 }
 
 void

@@ -94,7 +94,7 @@ weight_of(size_t slot_bytes)
 
 /* NULL: nothing can be recorded; an event that should be is counted as lost. */
 static struct rb_vm_trace_ractor *
-recording_ractor(struct rb_execution_context_struct **ec_out)
+current_ractor(struct rb_execution_context_struct **ec_out)
 {
     *ec_out = trace_on() ? rb_vm_trace_host_current() : NULL;
     struct rb_vm_trace_ractor *ractor = *ec_out ? rb_vm_trace_ractor_of(*ec_out) : NULL;
@@ -111,7 +111,7 @@ void
 rb_vm_trace_allocation_due(const void *objspace, size_t slot_bytes)
 {
     struct rb_execution_context_struct *ec;
-    struct rb_vm_trace_ractor *ractor = recording_ractor(&ec);
+    struct rb_vm_trace_ractor *ractor = current_ractor(&ec);
     if (!ractor) return;
     struct vm_trace_allocations_state *state = allocations_of(ractor);
     if (!state->slot_bytes) __atomic_fetch_add(&rb_vm_trace_allocations_due, 1, __ATOMIC_RELAXED);
@@ -289,7 +289,7 @@ write_freed(void *data, const struct vm_trace_live_sample *sample)
 {
     struct collector *collector = data;
     if (sample->epoch != trace_epoch()) return; /* its allocation is older than the last reset */
-    if (!collector->ractor) collector->ractor = recording_ractor(&collector->ec);
+    if (!collector->ractor) collector->ractor = current_ractor(&collector->ec);
     if (collector->ractor) put_fate(collector->ractor, collector->ec, sample, KNOWN(FREED));
 }
 

@@ -1,8 +1,8 @@
 /*
  * Waiting fibers. See fibers.h.
  *
- * Each fiber that is switched from or to has a track, which keeps three times of it. What a trace that has ended left
- * there is before the begin of this one. What a fiber waited for is looked up when it goes on, on its stack, which has
+ * Each fiber that a thread switches to has a track, which keeps three times of it. Times of a trace that has ended are
+ * before the begin of this one. What a fiber waited for is looked up when it goes on, on its stack, which has
  * not changed since. So a short wait costs two readings of the clock, and no stack is taken for it.
  */
 #include "vm_trace/streams/fibers/fibers.h"
@@ -24,14 +24,6 @@ static struct fibers_state *
 fibers_of(const struct rb_vm_trace_ractor *ractor)
 {
     return stream_state(&rb_vm_trace_fibers, ractor);
-}
-
-/* NULL: nothing can be recorded. */
-static struct rb_vm_trace_ractor *
-recording_ractor(struct rb_execution_context_struct *ec)
-{
-    struct rb_vm_trace_ractor *ractor = trace_on() ? rb_vm_trace_host_ractor(ec) : NULL;
-    return ractor != rb_vm_trace_capture.overflow ? ractor : NULL;
 }
 
 /* Index of the name of the method that is `inner` frames from the innermost one. False: the chunk is full. */
@@ -69,38 +61,44 @@ write_wait(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct
     return event_end_id(&event, FXT_EVENT_DURATION_COMPLETE, (enum known_string)in, name, to_ns);
 }
 
+/* How long the fiber ran until it was suspended, as far as that was in the trace. */
+static uint64_t
+ran_ns(const struct vm_trace_fiber_times *times, uint64_t begin_ns)
+{
+    uint64_t from_ns = times->before_ns > begin_ns ? times->before_ns : begin_ns;
+    return times->switched_ns > from_ns ? times->switched_ns - from_ns : 0;
+}
+
 /* Records that a fiber waited, since the begin of the trace if not later. */
 static void
-record(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *from,
-       struct rb_execution_context_struct *to, const struct vm_trace_fiber_times *times, uint64_t now_ns)
+record(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, struct wait *wait)
 {
-    uint64_t begin_ns = rb_vm_trace_epoch_begin_ns(&(uint32_t){ 0 });
-    bool before = times->switched_ns < begin_ns;
-    struct wait wait = { .from_ns = before ? begin_ns : times->switched_ns, .to_ns = now_ns,
-                         .ran_ns = before ? 0 : times->ran_ns,
-                         .resumer = rb_vm_trace_host_fiber_alive_p(from) ? from : NULL };
-    if (times->ready_ns > wait.from_ns && times->ready_ns < now_ns) wait.ready_ns = now_ns - times->ready_ns;
-    if (!stacks_capture(&ractor->stacks, to, 0)) {
+    if (!stacks_capture(&ractor->stacks, ec, 0)) {
         ractor->lost++;
         return;
     }
-    wait.inner = rb_vm_trace_host_scheduler_frames(to, &ractor->stacks.walk);
-    fibers_of(ractor)->waits += rb_vm_trace_event_write(ractor, to, write_wait, &wait);
+    wait->inner = rb_vm_trace_host_scheduler_frames(ec, &ractor->stacks.walk);
+    fibers_of(ractor)->waits += rb_vm_trace_event_write(ractor, ec, write_wait, wait);
 }
 
 void
 rb_vm_trace_fibers_resumed(struct rb_execution_context_struct *from, struct rb_execution_context_struct *to)
 {
-    struct rb_vm_trace_ractor *ractor = from != to ? recording_ractor(to) : NULL;
+    struct rb_vm_trace_ractor *ractor = recording_ractor_or_lost(to);
     uint32_t track = ractor ? rb_vm_trace_host_fiber_track(to) : 0;
     if (!track) return;
-    const struct vm_trace_fiber_times times = rb_vm_trace_fiber_times(track);
-    uint64_t now_ns = clock_now_ns(&ractor->clock), least_ns = rb_vm_trace_fibers.min_ns;
-    if (times.switched_ns && (now_ns - times.switched_ns >= least_ns || times.ran_ns >= least_ns))
-        record(ractor, from, to, &times, now_ns);
-    else if (times.switched_ns)
+    uint64_t begin_ns = rb_vm_trace_epoch_begin_ns(&(uint32_t){ 0 }), now_ns = clock_now_ns(&ractor->clock);
+    const struct vm_trace_fiber_times times = rb_vm_trace_fiber_switch(track, now_ns);
+    if (!times.switched_ns) return; /* it begins */
+    struct wait wait = { .from_ns = times.switched_ns > begin_ns ? times.switched_ns : begin_ns, .to_ns = now_ns,
+                         .ran_ns = ran_ns(&times, begin_ns) };
+    if (now_ns - times.switched_ns < rb_vm_trace_fibers.min_ns && wait.ran_ns < rb_vm_trace_fibers.min_ns) {
         fibers_of(ractor)->left_out++;
-    rb_vm_trace_fiber_times_set(track, (struct vm_trace_fiber_times){ .switched_ns = now_ns });
+        return;
+    }
+    if (times.ready_ns > wait.from_ns && times.ready_ns < now_ns) wait.ready_ns = now_ns - times.ready_ns;
+    if (rb_vm_trace_host_fiber_alive_p(from)) wait.resumer = from;
+    record(ractor, to, &wait);
 }
 
 void
@@ -109,12 +107,7 @@ rb_vm_trace_fibers_suspended(struct rb_execution_context_struct *from)
     /* One that has ended has left its track. */
     struct rb_vm_trace_ractor *ractor = rb_vm_trace_host_fiber_alive_p(from) ? recording_ractor(from) : NULL;
     uint32_t track = ractor ? rb_vm_trace_host_fiber_track(from) : 0;
-    if (!track) return;
-    uint64_t begin_ns = rb_vm_trace_epoch_begin_ns(&(uint32_t){ 0 }), now_ns = clock_now_ns(&ractor->clock);
-    uint64_t since_ns = rb_vm_trace_fiber_times(track).switched_ns;
-    if (since_ns < begin_ns) since_ns = begin_ns;
-    rb_vm_trace_fiber_times_set(track, (struct vm_trace_fiber_times){
-        .switched_ns = now_ns, .ran_ns = now_ns > since_ns ? now_ns - since_ns : 0 });
+    if (track) rb_vm_trace_fiber_switch(track, clock_now_ns(&ractor->clock));
 }
 
 void
@@ -123,10 +116,7 @@ rb_vm_trace_fibers_ready(uintptr_t fiber)
     struct rb_execution_context_struct *ec = rb_vm_trace_host_fiber_context(fiber);
     struct rb_vm_trace_ractor *ractor = ec && rb_vm_trace_host_fiber_alive_p(ec) ? recording_ractor(ec) : NULL;
     uint32_t track = ractor ? rb_vm_trace_host_fiber_track(ec) : 0;
-    if (!track) return;
-    struct vm_trace_fiber_times times = rb_vm_trace_fiber_times(track);
-    times.ready_ns = clock_now_ns(&ractor->clock);
-    rb_vm_trace_fiber_times_set(track, times);
+    if (track) rb_vm_trace_fiber_unblocked(track, clock_now_ns(&ractor->clock));
 }
 
 /* --- the stream -------------------------------------------------------------------------------- */

@@ -10,14 +10,13 @@
 extern struct rb_vm_trace_stream rb_vm_trace_fibers;
 
 /*
- * A thread goes from one fiber on to another one, whose execution context is the current one already. The first is
- * called before other streams learn of that, the second after them: so a wait lies within what they record around
- * it. GVL held.
+ * A thread switches between two fibers; `to` is the current execution context already. The first function runs before
+ * other streams learn of the switch, the second after them: so what they record around a wait encloses it. GVL held.
  */
 void rb_vm_trace_fibers_resumed(struct rb_execution_context_struct *from, struct rb_execution_context_struct *to);
 void rb_vm_trace_fibers_suspended(struct rb_execution_context_struct *from);
 
-/* Somebody told the scheduler of a fiber that it can go on. `fiber` is a Ruby object. GVL held. */
+/* A fiber is unblocked (Fiber::Scheduler#unblock). `fiber` is a Ruby object. GVL held. */
 void rb_vm_trace_fibers_ready(uintptr_t fiber);
 
 #endif /* RUBY_VM_TRACE_STREAMS_FIBERS_FIBERS_H */

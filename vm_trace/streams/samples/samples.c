@@ -42,14 +42,6 @@ state_of(const struct rb_vm_trace_ractor *ractor)
     return stream_state(&rb_vm_trace_samples, ractor);
 }
 
-/* NULL: nothing can be recorded. */
-static struct rb_vm_trace_ractor *
-recording_ractor(struct rb_execution_context_struct *ec)
-{
-    struct rb_vm_trace_ractor *ractor = ec && trace_on() ? rb_vm_trace_host_ractor(ec) : NULL;
-    return ractor == rb_vm_trace_capture.overflow ? NULL : ractor;
-}
-
 /* --- writing ------------------------------------------------------------------------------------- */
 
 static bool

@@ -250,9 +250,8 @@ make_states(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struc
 static inline struct rb_vm_trace_states *
 find(struct rb_execution_context_struct *ec, struct rb_vm_trace_ractor **ractor_out)
 {
-    if (!rb_vm_trace_states_on || !trace_on()) return NULL;
-    struct rb_vm_trace_ractor *ractor = rb_vm_trace_host_ractor(ec);
-    if (!ractor || ractor == rb_vm_trace_capture.overflow) return NULL;
+    struct rb_vm_trace_ractor *ractor = rb_vm_trace_states_on ? recording_ractor(ec) : NULL;
+    if (!ractor) return NULL;
     *ractor_out = ractor;
     struct rb_vm_trace_states **slot = rb_vm_trace_host_states(ec), *states = *slot;
     if (__builtin_expect(states != NULL, 1) && states->trace == trace_id()) return states;

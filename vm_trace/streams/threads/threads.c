@@ -30,19 +30,6 @@ threads_of(const struct rb_vm_trace_ractor *ractor)
 
 /* --- hooks ------------------------------------------------------------------------------------- */
 
-/*
- * The state of the thread's ractor. NULL: nothing can be recorded, and the event is counted as lost,
- * unless the ractor has ended and has no state any more.
- */
-static struct rb_vm_trace_ractor *
-recording_ractor(struct rb_execution_context_struct *ec)
-{
-    struct rb_vm_trace_ractor *ractor = trace_on() ? rb_vm_trace_host_ractor(ec) : NULL;
-    if (ractor != rb_vm_trace_capture.overflow) return ractor;
-    if (ractor) __atomic_fetch_add(&ractor->lost, 1, __ATOMIC_RELAXED);
-    return NULL;
-}
-
 /* What it is about to block in. A barrier on the way there does not change that. */
 static inline void
 forget_place(struct rb_vm_trace_thread *thread)
@@ -101,9 +88,8 @@ void
 rb_vm_trace_threads_suspended(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread,
                                   enum rb_vm_trace_suspension why)
 {
-    struct rb_vm_trace_ractor *ractor = trace_on() ? rb_vm_trace_host_ractor(ec) : NULL;
-    if (!ractor || ractor == rb_vm_trace_capture.overflow || (thread->trace == trace_id() && thread->suspended))
-        return;
+    struct rb_vm_trace_ractor *ractor = recording_ractor(ec);
+    if (!ractor || (thread->trace == trace_id() && thread->suspended)) return;
     struct vm_trace_threads_state *state = threads_of(ractor);
     begin_to_wait(thread, why);
     state->late.thread = thread;
@@ -207,7 +193,7 @@ resume(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread
 {
     /* A forked child makes its file at its first event. A resumption alone is no reason to make one. */
     if (__atomic_load_n(&rb_vm_trace_capture.state, __ATOMIC_ACQUIRE) != VM_TRACE_ON) return;
-    struct rb_vm_trace_ractor *ractor = recording_ractor(ec);
+    struct rb_vm_trace_ractor *ractor = recording_ractor_or_lost(ec);
     if (!ractor) return;
     if (__builtin_expect(threads_of(ractor)->late.thread != NULL, 0)) suspend_late(ractor);
     bool known = thread->trace == trace_id() && thread->suspended;
@@ -278,7 +264,7 @@ void
 rb_vm_trace_threads_suspending(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread,
                                    enum rb_vm_trace_suspension why)
 {
-    struct rb_vm_trace_ractor *ractor = recording_ractor(ec);
+    struct rb_vm_trace_ractor *ractor = recording_ractor_or_lost(ec);
     if (!ractor) return;
     if (thread->trace == trace_id() && thread->suspended) resume(ec, thread); /* it did not wait */
     begin_to_wait(thread, why);
@@ -298,7 +284,7 @@ void
 rb_vm_trace_threads_barrier_joined(struct rb_execution_context_struct *ec, struct rb_vm_trace_thread *thread)
 {
     if (!rb_vm_trace_host_has_gvl_p(ec)) return; /* it does not count as running, and may not write */
-    struct rb_vm_trace_ractor *ractor = recording_ractor(ec);
+    struct rb_vm_trace_ractor *ractor = recording_ractor_or_lost(ec);
     if (!ractor) return;
     if (threads_of(ractor)->late.thread) suspend_late(ractor);
     bool known = thread->trace == trace_id();
