@@ -298,7 +298,10 @@ void rb_vm_trace_barrier_left_slow(struct rb_execution_context_struct *ec, struc
 void rb_vm_trace_fiber_ready_slow(uintptr_t fiber) COLD;
 # undef COLD
 
-/* A fiber's scheduler is told that it can go on. `fiber` is a Ruby object. By any thread of its ractor, GVL held. */
+/*
+ * CRuby calls Fiber::Scheduler#unblock for a fiber: from now on it could run. `fiber` is a Ruby object. Any thread of the
+ * fiber's ractor, GVL held.
+ */
 static inline void
 rb_vm_trace_fiber_ready(uintptr_t fiber)
 {

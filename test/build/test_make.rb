@@ -324,7 +324,8 @@ class TestMake < BuildTest
   def all_bases(with_source: %w[ruby-3.3])
     base = project.read("project/bases/ruby-4.0")
     %w[ruby-4.0 ruby-4.1 ruby-3.4 ruby-3.3].each_with_index do |name, i|
-      pinned = with_source.include?(name) ? base : base.sub(project.commit, (i + 1).to_s * 40).sub(project.tree, (i + 5).to_s * 40)
+      other = base.sub(project.commit, (i + 1).to_s * 40).sub(project.tree, (i + 5).to_s * 40)
+      pinned = with_source.include?(name) ? base : other
       project.write("project/bases/#{name}", pinned)
     end
   end

@@ -1542,7 +1542,7 @@ rb_vm_trace_host_fiber_alive_p(struct rb_execution_context_struct *ec)
     return ec->vm_stack && ec->cfp && ec->cfp <= outermost_frame(ec);
 }
 
-/* What every object has is no method of a scheduler. */
+/* Whether the frame runs a method of the object, other than those that all objects have. */
 static bool
 method_of_object_p(const struct vm_trace_frame *frame, VALUE object)
 {
@@ -1562,7 +1562,7 @@ rb_vm_trace_host_scheduler_frames(struct rb_execution_context_struct *ec, const 
             inner = walk->count - i + 1;
             continue;
         }
-        /* A method in C may be between two of its frames; a block of somebody else is what such a method has yielded to. */
+        /* Between two of its frames may be a method in C. A block of other code is what a scheduler's method yields to. */
         bool called_by_it = i > 1 && method_of_object_p(frame - 1, scheduler);
         if (inner ? !called_by_it : (frame->kind & VM_FRAME_MAGIC_MASK) == VM_FRAME_MAGIC_BLOCK) break;
     }

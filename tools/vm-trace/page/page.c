@@ -271,7 +271,8 @@ print_head(struct page *page, int file_count, char **files)
     json_end(json);
     bool any = data->first_ns <= data->last_ns;
     json_counts(json_line(json), {"events", data->events}, {"exits", data->exits.exits},
-                {"fallbacks", data->exits.fallbacks}, {"recorded", data->exits.recorded}, {"lost", data->lost}, {"exact_exits", data->exact_exits});
+                {"fallbacks", data->exits.fallbacks}, {"recorded", data->exits.recorded}, {"lost", data->lost},
+                {"exact_exits", data->exact_exits});
     json_bool(json_key(json, "ours"), data->has_settings);
     json_bool(json_key(json, "summarized"), data->summarized);
     json_integer(json_key(json, "first_ns"), any ? data->first_ns : 0);

@@ -1,10 +1,10 @@
-/* fiber_tables.c - the tables of a report about fibers: what they waited for, how long they ran without letting others
- * run, and both by fiber. */
+/* fiber_tables.c - the tables of a report about fibers: what they waited for, how long they kept their threads, and
+ * both by fiber. */
 #include <inttypes.h>
 
 #include "topics/report_view.h"
 
-enum { HAS_READY = 1 }; /* somebody told a scheduler that a fiber can go on */
+enum { HAS_READY = 1 }; /* a fiber was unblocked before it ran */
 
 static unsigned
 given(const struct view *view)
@@ -33,7 +33,7 @@ add_waits(const struct view *view)
         {"location", "from", COLUMN_TEXT, NAMED(fiber_wait, frame)},
     };
     struct fibers *fibers = &view->report->fibers;
-    struct fxt_string title = text_of("What fibers waited for (ready: they could have gone on)");
+    struct fxt_string title = text_of("What fibers waited for (ready: unblocked, but not running yet)");
     view_table(&(struct table_def){.view = view, .id = "fiber_waits", .given = given(view),
                                    .title = view_title(view, title, fibers->uncounted, "places"),
                                    .rows = &fibers->waits, COLUMNS_OF(columns), .sort = {"total_ns", "method", "location"}});
@@ -55,8 +55,7 @@ add_runs(const struct view *view)
         {"location", "from", COLUMN_TEXT, NAMED(fiber_run, frame)},
     };
     view_table(&(struct table_def){.view = view, .id = "fiber_runs",
-                                   .title = text_of("How long fibers let no other one of their thread run "
-                                                    "((ended): and then ended)"),
+                                   .title = text_of("How long fibers kept their thread without a switch"),
                                    .rows = &view->report->fibers.runs, COLUMNS_OF(columns),
                                    .sort = {"longest_ns", "method", "location"}});
 }

@@ -36,7 +36,8 @@ struct page_execution {
 
 void page_execution_init(struct page_execution *execution);
 void page_execution_free(struct page_execution *execution);
-/* Takes the sums of a thread or of an ISEQ, or a slice; ignores other events. Returns whether the event was one of these and has times. */
+/* Takes the sums of a thread or of an ISEQ, or a slice; ignores other events. Returns whether the event was one of
+ * these and has times. */
 bool page_execution_event(struct page_execution *execution, struct pool *pool, uint32_t process,
                           const struct fxt_event *event);
 void page_execution_finish(struct page_execution *execution);
