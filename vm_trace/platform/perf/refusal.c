@@ -62,6 +62,7 @@ rb_vm_trace_perf_refusal(int tracefs_error, int open_error, int paranoid)
     if (tracefs_error) return of_tracefs(tracefs_error);
     if (open_error == ENOSYS)
         return "perf_event_open is missing in this kernel, or forbidden by a seccomp filter (of a container?)";
+    if (open_error == EMFILE) return "Too many open files; raise the limit of open files (ulimit -n)";
     if (open_error != EACCES && open_error != EPERM) {
         snprintf(sentence, sizeof(sentence), "perf_event_open: %s", strerror(open_error));
         return sentence;
