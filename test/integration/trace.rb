@@ -30,7 +30,7 @@ class Trace
     return @events.select { |event| categories.include?(event["cat"]) } if @events
     @in_category ||= {}
     @in_category[categories] ||=
-      dumped_of(categories) || events.select { |event| categories.include?(event["cat"]) }
+      tool("dump", "--category=#{categories.join(",")}").each_line.map { |line| JSON.parse(line) }
   end
 
   def exits(reason = nil)
@@ -102,15 +102,6 @@ class Trace
       bad("vm-trace #{command}: status #{status.exitstatus || status}\n#{err.lines.first(10).join}")
     end
     out.force_encoding("UTF-8")
-  end
-
-  # nil if the dump is not as it should be, which reading all of it tells in full.
-  def dumped_of(categories)
-    wanted = /\A[^{]|#{Regexp.union(categories.map { |category| %("cat":"#{category}") })}/n
-    out, err, status = ServedTool.capture3(TOOL, "dump", @path)
-    lines = out.lines.grep(wanted)
-    return unless status.success? && err.empty? && lines.all? { |line| line.start_with?("{") }
-    lines.map { |line| JSON.parse(line.force_encoding("UTF-8")) }
   end
 
   def trace_event(name)

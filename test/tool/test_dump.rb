@@ -12,6 +12,21 @@ class TestDump < Minitest::Test
                     "provider" => 1, "offset" => at, "args" => { "a" => "b" } }], events
   end
 
+  # What is not printed is read and checked all the same.
+  def test_categories_are_chosen_by_their_whole_names
+    trace = FxtBuilder.simple do |b|
+      %w[gc side_exit gcx recompile_exit g].each_with_index { |category, i| b.event(:instant, category, "n", ts: i) }
+    end
+    with_file(trace.bytes + "cut") do |path|
+      { "gc" => %w[gc], "side_exit,recompile_exit" => %w[side_exit recompile_exit], "gc,g" => %w[gc g], "exit" => [],
+        "" => [] }.each do |chosen, categories|
+        result = tool("dump", "--category=#{chosen}", path)
+        assert_equal categories, result.out.lines.map { |line| JSON.parse(line)["cat"] }, chosen
+        assert_equal 1, result.status
+      end
+    end
+  end
+
   def test_letters_of_all_kinds
     _, events = dump(FxtBuilder.simple do |b|
       FxtBuilder::EVENT_TYPES.each_with_index do |type, i|

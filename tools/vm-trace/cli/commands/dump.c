@@ -1,5 +1,6 @@
 /* dump.c - `vm-trace dump`: prints each event as one line of JSON, in the order of the file. */
 #include <stdio.h>
+#include <string.h>
 
 #include "analysis/thread_table.h"
 #include "base/json.h"
@@ -12,11 +13,25 @@ struct dump {
     struct threads threads;
 };
 
+static const char *chosen; /* --category; NULL: all */
+
+static bool
+chosen_p(struct fxt_string category)
+{
+    for (const char *at = chosen; at != NULL; at = *at == ',' ? at + 1 : NULL) {
+        size_t length = strcspn(at, ",");
+        if (length == category.len && memcmp(at, category.ptr, length) == 0) return true;
+        at += length;
+    }
+    return chosen == NULL;
+}
+
 static void
 dump_event(void *context, const struct fxt_event *event)
 {
     struct dump *dump = context;
     struct json *json = &dump->json;
+    if (!chosen_p(event->category)) return;
     json_object(json);
     json_integer(json_key(json, "ts"), event->ts_ns);
     if (event->type == FXT_EVENT_DURATION_COMPLETE) json_integer(json_key(json, "dur"), event->end_ns - event->ts_ns);
@@ -63,7 +78,12 @@ run(const struct options *options, int file_count, char **files)
     return worse(status, finish_output());
 }
 
-static const struct cli_option dump_options[] = {OPTION_MAX_FAULTS, OPTION_MEMORY, {0}};
+static const struct cli_option dump_options[] = {
+    CLI_OPTION("category", "LIST", "only events of these categories: gc or side_exit,recompile_exit", take_text, &chosen),
+    OPTION_MAX_FAULTS,
+    OPTION_MEMORY,
+    {0},
+};
 
 const struct command command_dump = {
     .name = "dump",
