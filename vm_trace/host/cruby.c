@@ -26,6 +26,7 @@
 # include "zjit.h"
 #else
 # include "rjit.h"
+# define USE_ZJIT 0
 #endif
 
 #include "vm_trace/platform/platform.h"

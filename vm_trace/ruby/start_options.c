@@ -38,7 +38,7 @@ enum option {
     SPOOL_COMPRESS,
     OPTIONS
 };
-_Static_assert(OPTIONS == VM_TRACE_START_OPTIONS, "the struct has a VALUE for each");
+_Static_assert((int)OPTIONS == VM_TRACE_START_OPTIONS, "the struct has a VALUE for each");
 
 static const char *const option_names[OPTIONS] = {
     "exits",    "fallbacks", "compiles", "invalidations", "file",    "sample_rate", "fallbacks_sample_rate",
