@@ -102,4 +102,40 @@ class TestFibers < Minitest::Test
                    rows.to_h { |row| row.values_at("method", "total_ns") })
     end
   end
+
+  # Of 76 ms of fibers' lives; the thread's own fiber is the loop that serves them.
+  def test_the_first_screen_names_the_run_that_ready_fibers_wait_for
+    bytes = trace { |t| t.wait(:"main fiber 1", "IO#gets", 40, 50, SLEEP, ran: 3) }
+    rows = JSON.parse(with_file(bytes) { |path| tool("report", "--format=json", path).out })["findings"]["rows"]
+    row = rows.find { |found| found["subject"] == "fibers" }
+    assert_equal [0, 4_000_000, 81_000_000, "Jobs#take (/app/jobs.rb:5)"], row.values_at(*%w[least_ns most_ns whole_ns place])
+    assert_nil row["gain_ns"]
+    text = with_file(bytes) { |path| tool("report", path).out }
+    assert_match(/at most 5 % \(4\.00 ms\): fibers wait for Jobs#take \(\/app\/jobs\.rb:5\)$/, text)
+    assert_match(/fibers that were ready waited 4\.00 ms for their thread; the longest run took 5\.00 ms/, text.gsub(/\s+/, " "))
+  end
+
+  def test_who_runs_in_turns_is_not_named
+    bytes = trace { |t| 4.times { |i| t.wait(:"main fiber 2", "IO#gets#{i}", 60 + 5 * i, 61 + 5 * i, ["IO#gets#{i} (/app/io.rb:#{i})"], ran: 4) } }
+    text = with_file(bytes) { |path| tool("report", path).out }
+    assert_match(/: fibers wait for each other$/, text)
+  end
+
+  def test_no_row_where_nothing_is_ready
+    bytes = FibersTrace.new do |t|
+      t.thread(:"main fiber 1", FibersTrace::FIBER + 1)
+      t.wait(:"main fiber 1", "Kernel#sleep", 20, 50, SLEEP, ran: 2)
+    end.build
+    refute_includes with_file(bytes) { |path| tool("report", path).out }, "fibers wait"
+  end
+
+  def test_diff_compares_what_fibers_did
+    slower = trace { |t| t.wait(:"main fiber 2", "Kernel#sleep", 60, 70, SLEEP, ran: 10, ready: 6) }
+    with_files(trace, slower) do |before, after|
+      data = JSON.parse(tool("diff", "--format=json", before, after).out)
+      assert_equal [["running", 8_000_000, 18_000_000], ["ready, waiting for the thread", 4_000_000, 10_000_000],
+                    ["waiting for an event", 56_000_000, 60_000_000]],
+                   data["fibers"]["rows"].map { |row| row.values_at("state", "a", "b") }
+    end
+  end
 end

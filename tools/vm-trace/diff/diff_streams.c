@@ -254,6 +254,26 @@ add_counters(struct diff_adder *adder)
     }
 }
 
+static void
+add_fibers(struct diff_adder *adder)
+{
+    struct report *report = adder->diff->report;
+    for (uint32_t i = 0; i < report->fibers.tracks.count; i++) {
+        const struct fiber_track *track = row_table_at(&report->fibers.tracks, i);
+        const struct report_thread *thread = report_thread(report, track->thread);
+        const struct {
+            const char *name;
+            uint64_t ns;
+        } states[] = {{"waiting for an event", track->waited_ns - track->ready_ns},
+                      {"ready, waiting for the thread", track->ready_ns},
+                      {"running", track->ran_ns}};
+        for (unsigned s = 0; fiber_tid_p(thread->tid) && s < sizeof states / sizeof *states; s++) {
+            const uint32_t names[4] = {pool_intern(report->pool, states[s].name, strlen(states[s].name))};
+            if (states[s].ns > 0) add(adder, names, run_of(report, thread->process), (double)states[s].ns, 0, 0);
+        }
+    }
+}
+
 const struct diff_stream_kind diff_stream_kinds[DIFF_STREAMS] = {
     [DIFF_EXECUTION] = {"states", "Where the time went", {NULL, NULL}, {"state", NULL, NULL}, "states", false,
                         add_execution},
@@ -274,6 +294,7 @@ const struct diff_stream_kind diff_stream_kinds[DIFF_STREAMS] = {
                     "allocations", true, add_alive},
     [DIFF_COUNTERS] = {"counters", "Counters of ZJIT's statistics by method", {NULL, NULL}, {"counter", "method", NULL},
                        "counters", true, add_counters},
+    [DIFF_FIBERS] = {"fibers", "Fibers by state", {NULL, NULL}, {"state", NULL, NULL}, "fibers", false, add_fibers},
 };
 
 /* --- which streams all runs have ---------------------------------------------------------------------- */

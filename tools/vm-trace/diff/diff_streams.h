@@ -1,6 +1,6 @@
 #ifndef DIFF_STREAMS_H
 #define DIFF_STREAMS_H
-/* diff_streams.h - compares what runs recorded beside exits: where the time of threads went, what they
+/* diff_streams.h - compares what runs recorded beside exits: where the time of threads and fibers went, what they
  * blocked in, times on CPUs, system calls, own time of calls, sampled time, garbage collections, allocated
  * bytes, bytes of objects that are alive at the end, counters of compiled code.
  *
@@ -11,7 +11,7 @@
 
 enum diff_stream {
     DIFF_EXECUTION, DIFF_STATES, DIFF_BLOCKED, DIFF_CPUS, DIFF_SYSCALLS, DIFF_CALLS, DIFF_SAMPLES, DIFF_GC,
-    DIFF_CLASSES, DIFF_ALIVE, DIFF_COUNTERS, DIFF_STREAMS
+    DIFF_CLASSES, DIFF_ALIVE, DIFF_COUNTERS, DIFF_FIBERS, DIFF_STREAMS
 };
 
 /* Sums that --fail-over can name. */
@@ -41,7 +41,7 @@ struct diff_stream_table {
     uint32_t lacks; /* number of files that do not have it, if any has */
     /* The key of a row consists of up to three names of the pool: state; thread and state; method
      * and class; thread and state; system call; method; method and state; kind, reason and what made it
-     * major; class; method and class; counter and method. They are in `reason`, `method` and `insn`. */
+     * major; class; method and class; counter and method; state. They are in `reason`, `method` and `insn`. */
     struct diff_table sums, counts;
     struct diff_row all; /* the sum of all rows */
 };

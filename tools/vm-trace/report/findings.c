@@ -12,7 +12,7 @@
 const char *const finding_subject_names[FINDING_SUBJECTS] = {
     [FINDING_EXITS] = "exits",     [FINDING_INTERPRETED] = "interpreted", [FINDING_COMPILING] = "compiling",
     [FINDING_GC] = "gc",           [FINDING_GVL] = "gvl",                 [FINDING_BLOCKED] = "blocked",
-    [FINDING_METHOD] = "method",
+    [FINDING_METHOD] = "method",   [FINDING_FIBERS] = "fibers",
 };
 
 /* What part of the time that a cause takes its change gains. benchmarks/README.md has the measurements. */
@@ -24,6 +24,7 @@ static const struct {
     [FINDING_COMPILING] = {0, 0, 1},
     [FINDING_GC] = {0.30, 0, 1},
     [FINDING_GVL] = {0, 0, 1},
+    [FINDING_FIBERS] = {0, 0, 1},
     [FINDING_BLOCKED] = {0, 0, 1},
     [FINDING_METHOD] = {0, 0, 1},
 };
@@ -904,6 +905,42 @@ add_gvl(const struct view *view, struct findings *findings)
     add(findings, &finding, gain_of(FINDING_GVL, (struct uncertain){ns, 0}));
 }
 
+/* Fibers that could run, and waited for others of their thread. */
+static void
+add_fibers(const struct view *view, struct findings *findings)
+{
+    const struct fibers *fibers = &view->report->fibers;
+    const struct fiber_run *most = NULL;
+    uint64_t ready_ns = 0, lives_ns = 0, runs_ns = 0;
+    for (uint32_t i = 0; i < fibers->tracks.count; i++) {
+        const struct fiber_track *track = row_table_at(&fibers->tracks, i);
+        if (!fiber_tid_p(report_thread(view->report, track->thread)->tid)) continue;
+        ready_ns += track->ready_ns;
+        lives_ns += track->waited_ns + track->ran_ns;
+    }
+    for (uint32_t i = 0; i < fibers->runs.count; i++) {
+        const struct fiber_run *run = row_table_at(&fibers->runs, i);
+        runs_ns += run->durations.total_ns;
+        bool placed = !fxt_string_is(view_name(view, run->frame), FIBER_ENDED);
+        if (placed && (most == NULL || run->durations.total_ns > most->durations.total_ns)) most = run;
+    }
+    if (most != NULL && most->durations.total_ns < runs_ns / 3) most = NULL; /* they all keep it in turns */
+    char ready[NUMBER_TEXT], longest[NUMBER_TEXT];
+    struct finding finding = {
+        .subject = FINDING_FIBERS,
+        .whole_ns = lives_ns,
+        .what = text_of(most != NULL ? "fibers wait for" : "fibers wait for each other"),
+        .place = most != NULL ? view_name(view, most->frame) : text_of(""),
+        .cause = document_text(view->document, "fibers that were ready waited %s for their thread", duration_text(ready, ready_ns)),
+        .helps = text_of("Cut its work into short pieces, or move it to another thread."),
+        .evidence = text_of("--fibers"),
+    };
+    if (most != NULL)
+        finding.cause = document_text(view->document, "%s; the longest run took %s", finding.cause.ptr,
+                                      duration_text(longest, most->durations.longest_ns));
+    if (lives_ns > 0) add(findings, &finding, gain_of(FINDING_FIBERS, (struct uncertain){(double)ready_ns, 0}));
+}
+
 /* Waits for work that others do, or for more of it to come: their length is not the program's to change here. */
 static bool
 idle_p(struct fxt_string name)
@@ -1016,6 +1053,7 @@ findings_of(const struct view *view)
         add_collections(view, &findings, &by_place);
         add_compiling(view, &findings, &by_place);
         add_gvl(view, &findings);
+        add_fibers(view, &findings);
         add_blocked(view, &findings, &lines);
         if (by_place.work.rows.count == 0) add_called_methods(view, &findings);
         row_table_free(&lines);

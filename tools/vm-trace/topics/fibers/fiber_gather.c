@@ -97,12 +97,13 @@ wanted(struct report *report, const struct topic_event *of)
     /* A run from before a cut is not in it. */
     bool began = fxt_event_arg(event, STRING_BEGAN) != NULL;
     uint64_t ran_ns = began ? 0 : event_uint(event, STRING_RAN_NS, 0);
-    uint64_t ready_ns = event_uint(event, STRING_READY_NS, 0);
+    uint64_t ns = (uint64_t)(event->end_ns - event->ts_ns), ready_ns = event_uint(event, STRING_READY_NS, 0);
+    if (ready_ns > ns) ready_ns = ns; /* of a part of the wait */
     uint32_t name = pool_id(report->pool, event->name), frame = frame_of(report, event);
     struct fiber_track *track = row_table_get(&report->fibers.tracks, &of->native);
     if (track != NULL) {
         track->waits++;
-        track->waited_ns += (uint64_t)(event->end_ns - event->ts_ns);
+        track->waited_ns += ns;
         track->ready_ns += ready_ns;
         track->ran_ns += ran_ns;
         if (ran_ns > track->longest_run_ns) track->longest_run_ns = ran_ns;
@@ -112,7 +113,6 @@ wanted(struct report *report, const struct topic_event *of)
     }
     if (!fiber_tid_p(report_thread(report, of->native)->tid)) {
         /* A fiber that ends lets the thread's own one go on, which mostly resumed it: the wait is its run. */
-        uint64_t ns = (uint64_t)(event->end_ns - event->ts_ns);
         uint32_t ended = pool_intern(report->pool, FIBER_ENDED, sizeof FIBER_ENDED - 1);
         if (!began && fxt_event_arg(event, STRING_WAKER) == NULL) add_run(report, of, ended, ended, event->ts_ns, ns);
         return;
