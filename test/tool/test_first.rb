@@ -173,6 +173,22 @@ class TestFirst < Minitest::Test
                   ["Foo#inner (/app/foo.rb:30)", "100 % of it in compiled code"]], rows
   end
 
+  # Whatever is innermost meanwhile: it is not what could be changed. A file of the application that is loaded is a place.
+  def test_loading_code_is_said_to_be_that
+    main, require = "<main> (/app/main.rb:1)", "Kernel#require (<internal:/usr/lib/ruby/rubygems/kernel_require.rb>:37)"
+    loaded, parsing = "<top (required)> (/app/foo.rb:2)", "<parsing> (<internal:vm_trace>)"
+    trace = SamplesTrace.new do |t|
+      t.sample(:main, 3, 30, "interpreted", main, require, "<top (required)> (/gems/a-1.0/lib/a.rb:1)", require, parsing)
+      t.sample(:main, 33, 20, "interpreted", main, "Kernel#load (/app/main.rb:1)", "<class:B> (/gems/b-1.0/lib/b.rb:1)")
+      t.sample(:main, 53, 20, "interpreted", main, "Array#sort (/app/main.rb:1)")
+      t.sample(:main, 73, 27, "interpreted", main, require, loaded, "Kernel#loader (/app/foo.rb:2)")
+    end.build
+    rows = findings(trace).map { |row| row.values_at("what", "place", "cause") }
+    assert_equal ["loading code in", main, "71 % of its time is in require and load"], rows[0]
+    assert_equal ["time in", loaded, "100 % of it in Kernel#loader"], rows[1]
+    assert_includes screen(trace).gsub(/\s+/, " "), "Load less, or when it is needed"
+  end
+
   # On a busy machine states have the time without a CPU in the state in which the thread waited for one. Samples know it.
   def test_time_without_a_cpu_is_no_gain
     trace = SamplesTrace.new(settings: { jit: "ZJIT", flags: "exits states samples" }) do |t|

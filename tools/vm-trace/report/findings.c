@@ -624,7 +624,14 @@ describe_work(const struct view *view, const struct work_place *work, double gar
     char time[NUMBER_TEXT];
     finding->what = text_of("time in");
     finding->place = view_name(view, work->line);
-    if (work->innermost != work->method) {
+    finding->helps = method_help(finding->place);
+    if (2 * work->loading_ns > ran_ns) {
+        finding->what = text_of("loading code in");
+        finding->cause = document_text(view->document, "%.0f %% of its time is in require and load",
+                                       100 * (double)work->loading_ns / (double)ran_ns);
+        finding->helps = text_of("Load less, or when it is needed; Bootsnap keeps what Ruby parsed and compiled.");
+    }
+    else if (work->innermost != work->method) {
         struct fxt_string inner = label_parts(view_name(view, work->innermost)).method;
         finding->cause = document_text(view->document, "%.0f %% of it in %.*s",
                                        100 * (double)work->innermost_ns / (double)ran_ns, (int)inner.len, inner.ptr);
@@ -636,7 +643,6 @@ describe_work(const struct view *view, const struct work_place *work, double gar
     if (garbage_ns > 0)
         finding->cause = document_text(view->document, "%s; and its garbage: %s", finding->cause.ptr,
                                        duration_text(time, (uint64_t)garbage_ns));
-    finding->helps = method_help(finding->place);
     finding->evidence = text_of("--samples");
 }
 

@@ -34,6 +34,13 @@ outside_of_ruby_p(struct frame_owners *owners, uint32_t label)
     return !fxt_string_is(pool_string(owners->pool, frame_owner(owners, label)), FRAME_OWNER_RUBY);
 }
 
+static bool
+loads_p(struct fxt_string label)
+{
+    return fxt_string_starts(label, "Kernel#require") || fxt_string_starts(label, "Kernel#load ") ||
+           fxt_string_starts(label, "Bundler::Runtime#require");
+}
+
 /* The node of the place of a stack; its innermost one if there is no other. */
 static uint32_t
 place_node(const struct profile *profile, struct frame_owners *owners, uint32_t innermost)
@@ -106,7 +113,9 @@ work_places_of(const struct time_samples *samples, struct frame_owners *owners)
                same_line_p(owners->pool, profile->nodes[node].text, profile->nodes[profile->nodes[node].parent].text))
             node = profile->nodes[node].parent;
         uint32_t method = method_of(owners->pool, profile->nodes[node].text);
+        bool loads = false;
         for (uint32_t at = end->parent;; at = profile->nodes[at].parent) {
+            loads |= loads_p(pool_string(owners->pool, profile->nodes[at].text));
             place_label(&placing, &places, profile->nodes[at].text, method, end->count);
             place_label(&placing, &places, label_without_line(owners->pool, profile->nodes[at].text), method, end->count);
             if (at == node) break;
@@ -117,6 +126,7 @@ work_places_of(const struct time_samples *samples, struct frame_owners *owners)
         if (place == NULL) continue;
         place->ns[state] += end->count;
         if (time_sample_waits(state) || state == TIME_SAMPLE_NO_CPU) continue;
+        place->loading_ns += loads ? end->count : 0;
         uint32_t innermost = label_without_line(owners->pool, profile->nodes[end->parent].text);
         add_part(&lines, method, profile->nodes[node].text, end->count, &place->line, &place->line_ns);
         add_part(&ends, method, innermost, end->count, &place->innermost, &place->innermost_ns);

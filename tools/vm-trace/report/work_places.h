@@ -20,6 +20,7 @@ struct work_place {
      * without its line. */
     uint32_t line, innermost;
     uint64_t line_ns, innermost_ns;
+    uint64_t loading_ns; /* of the time in which it ran, that of Kernel#require and its like */
 };
 
 struct work_places {
