@@ -1,8 +1,8 @@
 # Waits of fibers: what the commands make of the events of the category `fiber`.
-require_relative "tool_helper"
+require_relative "page_helper"
 
 class TestFibers < Minitest::Test
-  include ToolHelper
+  include PageHelper
 
   # Times are milliseconds.
   class FibersTrace < StatesTrace
@@ -11,7 +11,7 @@ class TestFibers < Minitest::Test
 
     def initialize(**options, &block)
       @waits = 0
-      super(settings: { flags: "fibers", fibers_min_ns: [:uint64, 100_000] }, **options, &block)
+      super(**{ settings: { flags: "fibers", fibers_min_ns: [:uint64, 100_000] }, **options }, &block)
     end
 
     def wait(track, name, from, to, frames = [], ran: nil, ready: nil, **args)
@@ -112,11 +112,14 @@ class TestFibers < Minitest::Test
     assert_nil row["gain_ns"]
     text = with_file(bytes) { |path| tool("report", path).out }
     assert_match(/at most 5 % \(4\.00 ms\): fibers wait for Jobs#take \(\/app\/jobs\.rb:5\)$/, text)
-    assert_match(/fibers that were ready waited 4\.00 ms for their thread; the longest run took 5\.00 ms/, text.gsub(/\s+/, " "))
+    assert_includes text.gsub(/\s+/, " "),
+                    "fibers that were ready waited 4.00 ms for their thread; the longest run took 5.00 ms"
   end
 
   def test_who_runs_in_turns_is_not_named
-    bytes = trace { |t| 4.times { |i| t.wait(:"main fiber 2", "IO#gets#{i}", 60 + 5 * i, 61 + 5 * i, ["IO#gets#{i} (/app/io.rb:#{i})"], ran: 4) } }
+    bytes = trace do |t|
+      4.times { |i| t.wait(:"main fiber 2", "IO#gets#{i}", 60 + 5 * i, 61 + 5 * i, ["IO#gets#{i} (/app/io.rb:#{i})"], ran: 4) }
+    end
     text = with_file(bytes) { |path| tool("report", path).out }
     assert_match(/: fibers wait for each other$/, text)
   end
@@ -136,6 +139,67 @@ class TestFibers < Minitest::Test
       assert_equal [["running", 8_000_000, 18_000_000], ["ready, waiting for the thread", 4_000_000, 10_000_000],
                     ["waiting for an event", 56_000_000, 60_000_000]],
                    data["fibers"]["rows"].map { |row| row.values_at("state", "a", "b") }
+    end
+  end
+
+  # {name of a fiber: [[state, from, to, what it waited in, which fiber ran before it went on], ...]}, in milliseconds
+  def lanes(bytes)
+    data = data_of(page(bytes))
+    texts, timeline = data.values_at("strings", "timeline")
+    timeline["fibers"].to_h do |_, _, name, *, segments|
+      segments = PageNumbers.segments(segments).map do |segment|
+        what = segment.names.map { |number, *| texts[timeline["names"][number][0]] }
+        [%w[ready waits gc runs][segment.ns.index(&:positive?)], segment.from / 1_000_000, segment.to / 1_000_000, what.first,
+         segment.by && texts[segment.by]]
+      end
+      [texts[name], segments]
+    end
+  end
+
+  def test_the_page_has_a_lane_for_each_fiber
+    bytes = trace { |t| t.wait(:"main fiber 2", "IO#gets", 60, 70, SLEEP, ran: 10, waker: [:uint32, FibersTrace::FIBER + 1]) }
+    assert_equal({ "main fiber 1" => [["runs", 0, 5, nil, nil], ["waits", 5, 11, "Thread::Queue#pop", nil],
+                                      ["ready", 11, 15, nil, nil], ["runs", 15, 16, nil, nil],
+                                      ["waits", 16, 36, "Thread::Queue#pop", nil]],
+                   "main fiber 2" => [["runs", 18, 20, nil, nil], ["waits", 20, 50, "Kernel#sleep", nil],
+                                      ["runs", 50, 60, nil, nil], ["waits", 60, 70, "IO#gets", "main fiber 1"]] }, lanes(bytes))
+    assert_empty data_of(page(bytes))["timeline"]["tracks"], "they are no threads"
+  end
+
+  def test_browser_shows_lanes_and_tables_that_follow_the_window
+    skip_without_browser
+    browse(trace) do |browser|
+      assert_equal "Fibers", browser.text("#threads-title")
+      assert_equal ["main fiber 1", "main fiber 2"], browser.texts("#tracks [data-row] .label")
+      assert_equal ["ready", "waiting", "running"], browser.texts("#threads-legend li")
+      assert_equal [["main fiber 1", "36.0 ms", "4.00 ms", "11.1 %", "26.0 ms", "72.2 %", "6.00 ms", "16.7 %"],
+                    ["main fiber 2", "32.0 ms", "0 ms", "0.00 %", "30.0 ms", "93.8 %", "2.00 ms", "6.25 %"]],
+                   rows_of(browser, "#fiber-states table")
+      assert_equal [["Kernel#sleep", "1", "30.0 ms", "53.6 %", "30.0 ms"],
+                    ["Thread::Queue#pop", "2", "26.0 ms", "46.4 %", "20.0 ms"]],
+                   rows_of(browser, "#fiber-waits table")
+      browser.click("#first .finding")
+      assert_empty browser.problems
+    end
+  end
+
+  # Beside threads: the fibers count for none of their numbers.
+  def test_browser_keeps_threads_and_fibers_apart
+    skip_without_browser
+    both = FibersTrace.new(settings: { flags: "threads fibers", fibers_min_ns: [:uint64, 0] }) do |t|
+      t.runs(:main, 0)
+      t.thread(:"main fiber 1", FibersTrace::FIBER + 1)
+      t.wait(:"main fiber 1", "Kernel#sleep", 20, 50, SLEEP, ran: 2, ready: 10)
+    end.build
+    browse(both) do |browser|
+      assert_equal "Threads and fibers", browser.text("#threads-title")
+      assert_equal ["main", "main fiber 1"], browser.texts("#tracks [data-row] .label")
+      assert_equal ["main"], rows_of(browser, "#thread-states table").map(&:first)
+      assert_equal ["main fiber 1"], rows_of(browser, "#fiber-states table").map(&:first)
+      assert_includes browser.texts("#threads-legend li"), "waiting for the GVL (a fiber: ready)"
+      tiles = browser.text("#tiles").split("\n")
+      assert_equal %w[1], tiles.each_cons(2).filter_map { |name, value| value if name.match?(/\Athreads\z/i) }
+      assert_empty browser.problems
     end
   end
 end

@@ -142,6 +142,7 @@ on_event(void *context, const struct fxt_event *event)
     uint32_t number = thread_tracks_event(&data->over_time.tracks, event);
     uint32_t process = track_thread(&data->over_time.tracks, number)->process;
     add_to_kernel(data, number, event);
+    if (event->category.id == STRING_FIBER) page_threads_fiber(&data->over_time, number, event);
     data->timed |= page_execution_event(&data->execution, data->pool, process, event);
     bool is_call = call_slices_event(&data->calls, data->pool, data->over_time.tracks.file, process, event);
     version_history_event(&data->history, data->pool, 0, event);

@@ -78,15 +78,22 @@ print_track(struct page *page, const struct page_track *track)
     json_end(json);
 }
 
+static void
+print_tracks(struct page *page, const char *key, const struct page_track_list *list)
+{
+    json_array(json_key(json_line(&page->json), key));
+    for (uint32_t i = 0; i < list->count; i++) print_track(page, &list->shown[i]);
+    json_end(&page->json);
+}
+
 void
 print_page_timeline(struct page *page)
 {
     const struct page_threads *threads = &page->data->over_time;
     struct json *json = &page->json;
     json_object(json_key(json_line(json), "timeline"));
-    json_array(json_key(json, "tracks"));
-    for (uint32_t i = 0; i < threads->shown_count; i++) print_track(page, &threads->shown[i]);
-    json_end(json);
+    print_tracks(page, "tracks", &threads->of_threads);
+    print_tracks(page, "fibers", &threads->of_fibers);
     json_key(json_line(json), "pauses");
     print_segments(page, &threads->pauses);
     json_array(json_key(json_line(json), "names"));
@@ -102,7 +109,9 @@ print_page_timeline(struct page *page)
                    page_string(page, reason->major_by));
     }
     json_end(json);
-    json_unsigned(json_key(json_line(json), "left_out"), threads->left_out);
-    json_array_of(json_key(json, "left_out_ns"), threads->left_out_ns, TIMELINE_STATES);
+    json_unsigned(json_key(json_line(json), "left_out"), threads->of_threads.left_out);
+    json_array_of(json_key(json, "left_out_ns"), threads->of_threads.left_out_ns, TIMELINE_STATES);
+    json_unsigned(json_key(json, "fibers_left_out"), threads->of_fibers.left_out);
+    json_array_of(json_key(json, "fibers_left_out_ns"), threads->of_fibers.left_out_ns, TIMELINE_STATES);
     json_end(json);
 }

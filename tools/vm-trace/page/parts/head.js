@@ -11,7 +11,8 @@ function head_view({
     $("partial").hidden = !partial;
     $("partial").replaceChildren(...data.partial.map((text) => el("span", { text: `Partial: ${text}` })));
     $("subtitle").textContent = (command && S[command[1]]) || data.files.join(", ");
-    const kinds = [[calls.any, "Calls"], [samples.any, "Samples"], [threads.has_threads, "Threads"]];
+    const kinds = [[calls.any, "Calls"], [samples.any, "Samples"], [threads.has_threads, "Threads"],
+      [threads.has_fibers, "Fibers"]];
     if (!has_exits) $("title").textContent = (kinds.find(([any]) => any) || [true, "Garbage collection"])[1];
     for (const id of ["timeline-section", "table-section", "flame-section"]) $(id).hidden = !has_exits;
     const tiles = has_exits ? [["Exits", number(data.exits)]] : [];

@@ -1,10 +1,11 @@
-// Draws what each thread did over time, and the tables beside it, from #data's `timeline`:
+// Draws what each thread and fiber did over time, and the tables beside it, from #data's `timeline`:
 //
 //   tracks    [process, tid, name, ractor, others ns, held ns, held in GC ns, longest hold ns, its start,
 //             marker, segments], those that waited longest first
 //   pauses    segments of garbage collections
 //   names     [method, class] of what blocked       reasons  [kind, reason, major by] of collections
 //   left_out  threads without a track               left_out_ns  their sums: waiting, blocked, in GC, running
+//   fibers    as tracks; waiting is ready, blocked is waiting; fibers_left_out, fibers_left_out_ns
 //
 // Segments are a list of numbers. Each begins with flags, the ns since the last one's end, and its
 // length. Then comes what the bits of the flags say:
@@ -27,6 +28,8 @@ function threads_view({
     ["interpreted", "otherwise interpreted"], ["compiling", "compiling"],
   ];
   const SHORT = ["waiting", "blocked", "in GC", "running"];
+  const OF_FIBER = ["ready", "waiting", "in GC", "running"]; // names of the same states
+  const state_name = (track, state) => (track.fiber ? OF_FIBER : STATES)[state];
   const STRIP = 6; // below a row: execution slices
   const ROW = 16, LABEL = 168, AXIS = 20, AT_FIRST = 16;
 
@@ -52,20 +55,21 @@ function threads_view({
     return segments;
   }
 
-  const tracks = timeline.tracks.map(
+  const decode_all = (list, fiber) => list.map(
     ([process, tid, name, ractor, others, held, held_gc, longest, longest_at, marker, segments], index) => ({
       index, process, pid: data.processes[process].text, tid, ractor, others, held, held_gc, longest, longest_at,
-      marker: S[marker], segments: decode(segments), name: S[name] || `thread ${tid}`,
+      marker: S[marker], segments: decode(segments), name: S[name] || `thread ${tid}`, fiber,
     }));
+  const tracks = decode_all(timeline.tracks, false), fibers = decode_all(timeline.fibers, true);
   const pauses = { index: -1, name: "GC pauses", segments: decode(timeline.pauses) };
-  const has_threads = tracks.length > 0, has_gc = pauses.segments.length > 0;
-  label_threads(tracks, data.processes);
+  const has_threads = tracks.length > 0, has_fibers = fibers.length > 0, has_gc = pauses.segments.length > 0;
+  label_threads([...tracks, ...fibers], data.processes);
   const seen = new Map(), key_of = ({ process, name }) => `${process} ${name}`;
   for (const track of tracks) seen.set(key_of(track), (seen.get(key_of(track)) || 0) + 1);
 
   const slices_of = (track) => (seen.get(key_of(track)) > 1 ? [] : cost.slices_of(track.process, track.name));
   for (const track of tracks) track.slices = slices_of(track);
-  pauses.slices = [];
+  for (const track of [pauses, ...fibers]) track.slices = [];
   const has_slices = tracks.some((track) => track.slices.length > 0);
 
   const { whole, is_whole, zoom, back } = page_window, set_window = page_window.set;
@@ -101,18 +105,19 @@ function threads_view({
     return part < 1;
   }
 
-  function state_rows(window) {
+  function state_rows(window, list = tracks) {
     let about = false;
-    const rows = tracks.map((track) => {
+    const left_out = list === fibers ? timeline.fibers_left_out : timeline.left_out;
+    const rows = list.map((track) => {
       const ns = [0, 0, 0, 0];
       for (const segment of within(track, window)) about = add_states(ns, segment, window) || about;
       return { track, ns, life: ns[0] + ns[1] + ns[2] + ns[3] };
     }).filter((row) => row.life > 0);
     rows.sort((a, b) => b.ns[WAITING] - a.ns[WAITING] || b.life - a.life);
-    if (timeline.left_out > 0 && is_whole()) {
-      const ns = timeline.left_out_ns;
+    if (left_out > 0 && is_whole()) {
+      const ns = list === fibers ? timeline.fibers_left_out_ns : timeline.left_out_ns;
       rows.push({
-        track: { label: `(${plural(timeline.left_out, "other thread")})` },
+        track: { label: `(${plural(left_out, list === fibers ? "other fiber" : "other thread")})` },
         ns,
         life: ns.reduce((a, b) => a + b, 0)
       });
@@ -237,7 +242,7 @@ function threads_view({
   }
 
   const cells = {
-    state: (state) => [SHORT[state], "time", (row) => row.ns[state]],
+    state: (state, names = SHORT) => [names[state], "time", (row) => row.ns[state]],
     share: (state) => ["%", "number", (row) => percent(row.ns[state], row.life)],
     blocked: (index) => (row) =>
       (row.name < 0 ? (index === 0 ? "(other methods)" : "") : S[timeline.names[row.name][index]]),
@@ -279,6 +284,21 @@ function threads_view({
           ["share", "number", (row) => percent(row.ns, blocked_ns)], ["longest", "time", (row) => row.longest]
         ]));
       }
+    }
+    if (has_fibers) {
+      const states = state_rows(window, fibers), waits = name_rows(fibers, window, true);
+      const waited_ns = waits.rows.reduce((sum, row) => sum + row.ns, 0);
+      const columns = [["fiber", "text", (row) => row.track.label], ["life", "time", (row) => row.life]];
+      for (const state of [WAITING, BLOCKED, RUNNING]) columns.push(cells.state(state, OF_FIBER), cells.share(state));
+      const left_out = is_whole() ? 0 : timeline.fibers_left_out;
+      parts.push(draw_table("fiber-states", `what ${plural(states.rows.length, "fiber")} did`, states, columns,
+        "Short waits after short runs, and these runs, are not recorded." +
+          (left_out > 0 ? ` Without ${plural(left_out, "fiber")} that the page has no timeline of.` : "")));
+      parts.push(draw_table("fiber-waits", `fibers waited in, until they were ready: ${time(waited_ns)}`, waits, [
+        ["waited in", "text", cells.blocked(0)], ["count", "number", (row) => number(row.count)],
+        ["total", "time", (row) => row.ns], ["share", "number", (row) => percent(row.ns, waited_ns)],
+        ["longest", "time", (row) => row.longest]
+      ]));
     }
     if (has_gc) {
       const gc = name_rows([pauses], window, false);
@@ -348,9 +368,10 @@ function threads_view({
   };
 
   function listed() {
-    const rows = state_rows(view.window).rows.filter((row) => row.track.segments);
     const order = ORDERS[view.order][1];
-    return { tracks: rows.sort(order).map((row) => row.track), all: rows.length };
+    const rows = [tracks, fibers].flatMap((list) =>
+      state_rows(view.window, list).rows.filter((row) => row.track.segments).sort(order));
+    return { tracks: rows.map((row) => row.track), all: rows.length };
   }
 
   function draw_axis() {
@@ -378,7 +399,8 @@ function threads_view({
     const ns = [0, 0, 0, 0];
     for (const segment of within(track, view.window)) add_states(ns, segment, view.window);
     const states = [WAITING, BLOCKED, GC, RUNNING].filter((state) => ns[state] > 0);
-    return `${track.label}: ${states.map((state) => `${SHORT[state]} ${time(ns[state])}`).join(", ")}`;
+    const names = track.fiber ? OF_FIBER : SHORT;
+    return `${track.label}: ${states.map((state) => `${names[state]} ${time(ns[state])}`).join(", ")}`;
   };
 
   // Whether the search finds a thread, what it blocked in, or what it executed.
@@ -415,14 +437,14 @@ function threads_view({
       el("div", { id: "chosen-segment", hidden: true }), el("div", { id: "selection", hidden: true }));
     mark_segment();
     $("tracks-more").hidden = all <= view.shown;
-    $("tracks-more").textContent = `Show ${number(Math.min(50, all - view.shown))} more of ${plural(all, "thread")}`;
+    $("tracks-more").textContent = `Show ${number(Math.min(50, all - view.shown))} more of ${plural(all, has_fibers ? "lane" : "thread")}`;
     const [from, to] = view.window;
     const times = `${axis_time(from, (to - from) / 1000)} to ${axis_time(to, (to - from) / 1000)}, ${time(to - from)}`;
     $("threads-window").textContent =
       is_whole() ? `${time(whole[1])}. Drag to zoom, double-click or Escape to go back.` : times;
     $("threads-back").hidden = !page_window.can_go_back();
     $("threads-whole").hidden = is_whole();
-    const orders = has_threads ? Object.entries(ORDERS) : [];
+    const orders = has_threads || has_fibers ? Object.entries(ORDERS) : [];
     refill($("threads-order"), ...orders.map(([id, [title]]) => el("button", {
       type: "button",
       "aria-pressed": String(view.order === id),
@@ -433,11 +455,12 @@ function threads_view({
         draw_tracks();
       }
     })));
-    const shown =
-      [WAITING, BLOCKED, GC, RUNNING].filter((state) => (has_threads ? state !== GC || has_gc : state === GC));
+    const shown = [WAITING, BLOCKED, GC, RUNNING].filter((state) => (state === GC ? has_gc : has_threads || has_fibers));
+    const legend_text = (state) => (!has_fibers || state === GC || state === RUNNING ? STATES[state]
+      : has_threads ? `${STATES[state]} (a fiber: ${OF_FIBER[state]})` : OF_FIBER[state]);
     const legend_of = ([kind, text]) => el("li", {}, el("span", { class: `swatch ${kind}` }), text);
     $("threads-legend").replaceChildren(
-      ...shown.map((state) => [`state${state}`, STATES[state]]).map(legend_of),
+      ...shown.map((state) => [`state${state}`, legend_text(state)]).map(legend_of),
       ...(has_slices ? SLICES : []).map(([kind, text]) => [`slice ${kind}`, text]).map(legend_of));
   }
 
@@ -466,7 +489,7 @@ function threads_view({
         `${plural(segment.pieces, track === pauses ? "pause" : "short state")} in ${time(segment.to - segment.from)}`
       ];
       for (const state of [WAITING, BLOCKED, GC, RUNNING])
-        if (segment.ns[state] > 0) lines.push(`${STATES[state]} ${time(segment.ns[state])}`);
+        if (segment.ns[state] > 0) lines.push(`${state_name(track, state)} ${time(segment.ns[state])}`);
       return lines;
     }
     const lines = [];
@@ -479,14 +502,15 @@ function threads_view({
         `collected by ${segment.by || "a thread without a name"}`);
       return lines.filter(Boolean);
     }
-    lines.push(`${STATES[segment.state]} ${time(segment.to - segment.from)}`);
+    lines.push(`${state_name(track, segment.state)} ${time(segment.to - segment.from)}`);
     if (segment.state === BLOCKED) {
       if (name && name[0] >= 0)
         lines.push(`in ${S[timeline.names[name[0]][0]]}` +
           (S[timeline.names[name[0]][1]] ? `, ${S[timeline.names[name[0]][1]]}` : ""));
-      if (segment.by !== null) lines.push(`woken by ${segment.by || "a thread without a name"}`);
+      if (segment.by !== null)
+        lines.push(`${track.fiber ? "before it ran" : "woken by"} ${segment.by || "a thread without a name"}`);
     }
-    if (segment.state === WAITING)
+    if (segment.state === WAITING && !track.fiber)
       for (const other of ran_meanwhile(track, segment)) lines.push(`meanwhile ran ${other.label}: ${time(other.ns)}`);
     return lines;
   }
@@ -601,10 +625,11 @@ function threads_view({
     addEventListener("resize", draw_tracks);
   }
 
-  const any = has_threads || has_gc;
+  const any = has_threads || has_fibers || has_gc;
   $("threads").hidden = !any;
   if (any) {
-    $("threads-title").textContent = has_threads ? "Threads" : "Garbage collection";
+    const titles = [has_threads && has_fibers && "Threads and fibers", has_threads && "Threads", has_fibers && "Fibers"];
+    $("threads-title").textContent = titles.find((title) => title) || "Garbage collection";
     listen();
     page_window.follow("threads", (window) => { view.window = window || whole; draw(); });
     search.follow(draw);
@@ -614,7 +639,7 @@ function threads_view({
   const sums = [0, 0, 0, 0];
   for (const row of state_rows(whole).rows) row.ns.forEach((ns, state) => { sums[state] += ns; });
   return {
-    any, has_threads, has_gc, threads: tracks.length + timeline.left_out, waiting_ns: sums[WAITING],
+    any, has_threads, has_fibers, has_gc, threads: tracks.length + timeline.left_out, waiting_ns: sums[WAITING],
     pause_ns: name_rows([pauses], whole, false).rows.reduce((sum, row) => sum + row.ns, 0),
   };
 }

@@ -2,7 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topics/fibers/fibers.h"
 #include "topics/threads/thread_page.h"
+#include "analysis/event_args.h"
 #include "base/xalloc.h"
 #include "fxt/known_strings.h"
 
@@ -125,6 +127,40 @@ on_pair(void *context, const struct duration_edge *begin, const struct duration_
     threads->pair(threads->context, begin, end);
 }
 
+static void
+add_fiber_state(struct page_threads *threads, struct thread_times *times, enum thread_state state, int64_t from_ns,
+                int64_t to_ns, const struct timeline_name *name, uint32_t waker)
+{
+    struct timeline *timeline = timeline_of(threads, times->row);
+    if (to_ns <= from_ns || timeline == NULL) return;
+    struct timeline_segment segment = {.from_ns = from_ns, .to_ns = to_ns, .waker = waker};
+    segment.ns[timeline_state_of(state)] = (uint64_t)(to_ns - from_ns);
+    times->ns[state] += (uint64_t)(to_ns - from_ns);
+    add_segment(threads, timeline, &segment, name);
+}
+
+void
+page_threads_fiber(struct page_threads *threads, uint32_t number, const struct fxt_event *event)
+{
+    if (event->type != FXT_EVENT_DURATION_COMPLETE || !fiber_tid_p(event->tid)) return;
+    struct thread_times *times = row_table_get(&threads->fibers, &number);
+    if (times == NULL) return;
+    bool began = fxt_event_arg(event, STRING_BEGAN) != NULL;
+    int64_t ran_ns = began ? 0 : (int64_t)event_uint(event, STRING_RAN_NS, 0);
+    int64_t ready_ns = (int64_t)event_uint(event, STRING_READY_NS, 0), ns = event->end_ns - event->ts_ns;
+    if (ready_ns > ns) ready_ns = ns; /* of a part of the wait */
+    uint32_t waker = TIMELINE_NO_NAME, waker_tid = (uint32_t)event_uint(event, STRING_WAKER, 0);
+    if (waker_tid != 0) waker = thread_tracks_of(&threads->tracks, event->recording, event->pid, waker_tid);
+    const struct track_piece blocked = {.name = pool_id(threads->tracks.pool, event->name), .class_name = STRING_NONE};
+    uint64_t waited_ns = (uint64_t)(ns - ready_ns);
+    const struct timeline_name name = {
+        .name = blocked_name(threads, &blocked), .count = 1, .ns = waited_ns, .longest_ns = waited_ns};
+    int64_t ready_at_ns = event->end_ns - ready_ns;
+    add_fiber_state(threads, times, THREAD_RUNNING, event->ts_ns - ran_ns, event->ts_ns, NULL, TIMELINE_NO_NAME);
+    add_fiber_state(threads, times, THREAD_BLOCKED, event->ts_ns, ready_at_ns, &name, waker);
+    add_fiber_state(threads, times, THREAD_WAITING, ready_at_ns, event->end_ns, NULL, TIMELINE_NO_NAME);
+}
+
 /* --- all ------------------------------------------------------------------------------------------- */
 
 void
@@ -138,6 +174,7 @@ page_threads_init(struct page_threads *threads, struct pool *pool, void *context
     thread_tracks_init(&threads->tracks, pool, &visitor);
     gc_pauses_init(&threads->gc, pool);
     row_table_init(&threads->blocked, sizeof(struct page_blocked), 2, PAGE_BLOCKED_NAMES_MAX);
+    row_table_init(&threads->fibers, sizeof(struct thread_times), 1, PAGE_TRACKS_MAX);
 }
 
 void
@@ -146,8 +183,10 @@ page_threads_free(struct page_threads *threads)
     for (uint32_t i = 0; i < threads->timeline_capacity; i++) timeline_free(&threads->timelines[i]);
     free(threads->timelines);
     timeline_free(&threads->pauses);
-    free(threads->shown);
+    free(threads->of_threads.shown);
+    free(threads->of_fibers.shown);
     row_table_free(&threads->blocked);
+    row_table_free(&threads->fibers);
     gc_pauses_free(&threads->gc);
     thread_tracks_free(&threads->tracks);
 }
@@ -165,32 +204,38 @@ compare_waiting(const void *left, const void *right)
     return (a->thread > b->thread) - (a->thread < b->thread);
 }
 
-void
-page_threads_finish(struct page_threads *threads)
+static struct page_track_list
+choose(struct page_threads *threads, const struct row_table *times)
 {
-    const struct row_table *times = &threads->tracks.states.threads;
-    uint32_t count = 0, shown = 0;
-    threads->shown = xcalloc((size_t)times->count + 1, sizeof *threads->shown);
+    struct page_track_list list = {.shown = xcalloc((size_t)times->count + 1, sizeof *list.shown)};
+    uint32_t count = 0;
     for (uint32_t i = 0; i < times->count; i++) {
         const struct thread_times *thread = row_table_at(times, i);
-        if (thread_life_ns(thread) > 0) threads->shown[count++] = (struct page_track){thread->row, thread};
+        if (thread_life_ns(thread) > 0) list.shown[count++] = (struct page_track){thread->row, thread};
     }
-    qsort(threads->shown, count, sizeof *threads->shown, compare_waiting);
+    qsort(list.shown, count, sizeof *list.shown, compare_waiting);
     for (uint32_t i = 0; i < count; i++) {
-        if (shown < PAGE_TRACKS_SHOWN && threads->shown[i].thread < PAGE_TRACKS_MAX) {
-            threads->shown[shown++] = threads->shown[i];
+        if (list.count < PAGE_TRACKS_SHOWN && list.shown[i].thread < PAGE_TRACKS_MAX) {
+            list.shown[list.count++] = list.shown[i];
             continue;
         }
-        threads->left_out++;
+        list.left_out++;
         for (unsigned state = 0; state < TIMELINE_STATES; state++)
-            threads->left_out_ns[state] += threads->shown[i].times->ns[thread_state_of[state]];
-        if (threads->shown[i].thread < threads->timeline_capacity) {
-            struct timeline *timeline = &threads->timelines[threads->shown[i].thread];
+            list.left_out_ns[state] += list.shown[i].times->ns[thread_state_of[state]];
+        if (list.shown[i].thread < threads->timeline_capacity) {
+            struct timeline *timeline = &threads->timelines[list.shown[i].thread];
             threads->segments -= timeline->count;
             timeline_free(timeline);
         }
     }
-    threads->shown_count = shown;
+    return list;
+}
+
+void
+page_threads_finish(struct page_threads *threads)
+{
+    threads->of_threads = choose(threads, &threads->tracks.states.threads);
+    threads->of_fibers = choose(threads, &threads->fibers);
     timeline_sort(&threads->pauses);
     for (uint32_t i = 0; i < threads->timeline_capacity; i++) timeline_sort(&threads->timelines[i]);
     fold_all(threads, PAGE_SEGMENTS_SHOWN);

@@ -1,9 +1,10 @@
 #ifndef THREAD_PAGE_H
 #define THREAD_PAGE_H
-/* thread_page.h - what `vm-trace html` shows of threads and garbage collections: a timeline for each
- * thread and one for the pauses, all of limited size.
+/* thread_page.h - what `vm-trace html` shows of threads, fibers and garbage collections: a timeline for each
+ * thread and fiber and one for the pauses, all of limited size.
  *
- *      page_threads_init -> records to `tracks` -> page_threads_finish -> the lists -> page_threads_free
+ *      page_threads_init -> records to `tracks`, waits of fibers to page_threads_fiber -> page_threads_finish -> the
+ *      lists -> page_threads_free
  */
 #include "topics/gc/gc_pauses.h"
 #include "topics/threads/thread_tracks.h"
@@ -25,26 +26,31 @@ struct page_blocked {
     uint32_t class_name;
 };
 
-/* A thread that the page shows. */
+/* A thread or fiber that the page shows. */
 struct page_track {
     uint32_t thread; /* number in `tracks` */
     const struct thread_times *times;
 };
 
+/* Those that waited longest first. */
+struct page_track_list {
+    struct page_track *shown;
+    uint32_t count;
+    uint32_t left_out;
+    uint64_t left_out_ns[TIMELINE_STATES];
+};
+
 struct page_threads {
     struct thread_tracks tracks;
-    struct timeline *timelines; /* of threads, by their number */
+    struct row_table fibers;    /* of struct thread_times: waiting is ready, blocked is waiting for an event */
+    struct timeline *timelines; /* of threads and fibers, by their number */
     uint32_t timeline_capacity;
     struct timeline pauses; /* of all processes; names are rows of gc.reasons */
     struct gc_pauses gc;
     struct row_table blocked; /* of struct page_blocked */
     uint64_t segments;        /* of all timelines */
     uint32_t segments_of_track_max;
-    /* Once finished, those that waited longest first: */
-    struct page_track *shown;
-    uint32_t shown_count;
-    uint32_t left_out; /* threads */
-    uint64_t left_out_ns[TIMELINE_STATES];
+    struct page_track_list of_threads, of_fibers; /* once finished */
     /* The caller's, for all durations: */
     void *context;
     void (*pair)(void *context, const struct duration_edge *begin, const struct duration_edge *end);
@@ -57,6 +63,8 @@ void page_threads_init(struct page_threads *threads, struct pool *pool, void *co
                        void (*pair)(void *context, const struct duration_edge *begin, const struct duration_edge *end),
                        void (*piece)(void *context, const struct track_piece *piece));
 void page_threads_free(struct page_threads *threads);
+/* A wait of the stream `fibers`, on the track with this number. Those of threads' own fibers are none of a fiber. */
+void page_threads_fiber(struct page_threads *threads, uint32_t number, const struct fxt_event *event);
 /* After the last file. */
 void page_threads_finish(struct page_threads *threads);
 
