@@ -151,7 +151,10 @@ class TestSpool < Integration::Test
     RUBY
     by_pid = pieces(result).group_by { |parts, _| parts[:pid] }
     by_pid.each { |pid, found| assert_equal [pid.to_i], found.map { |_, trace| trace.settings["pid"] }.uniq }
-    assert_equal [3, 300, 600, 900], by_pid.values.map { |found| found.sum { |_, trace| hits(trace) } }.sort
+    # On a busy machine the interpreter makes the first call after some of the pauses (test_patching.rb).
+    [3, 300, 600, 900].zip(by_pid.values.map { |found| found.sum { |_, trace| hits(trace) } }.sort) do |made, found|
+      assert_in_delta made, found, made / 20.0
+    end
   end
 
   def test_limits_hold_for_all_processes_and_the_newest_stay
