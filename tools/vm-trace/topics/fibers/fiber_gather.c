@@ -56,7 +56,8 @@ frame_of(struct report *report, const struct fxt_event *event)
 }
 
 static void
-add_wait(struct report *report, const struct fxt_event *event, uint32_t name, uint32_t frame, uint64_t ready_ns)
+add_wait(struct report *report, const struct fxt_event *event, uint32_t name, uint32_t frame,
+         const struct fiber_times *times)
 {
     const uint32_t key[FIBER_WAIT_KEYS] = {name, event_text(report->pool, event, STRING_SCHEDULER), frame};
     struct fiber_wait *wait = row_table_get(&report->fibers.waits, key);
@@ -64,11 +65,11 @@ add_wait(struct report *report, const struct fxt_event *event, uint32_t name, ui
         report->fibers.uncounted++;
         return;
     }
-    durations_add(&wait->durations, (uint64_t)(event->end_ns - event->ts_ns));
-    if (ready_ns == 0) return;
+    durations_add(&wait->durations, times->waited);
+    if (times->ready == 0) return;
     wait->ready++;
-    wait->ready_ns += ready_ns;
-    if (ready_ns > wait->ready_max_ns) wait->ready_max_ns = ready_ns;
+    wait->ready_ns += times->ready;
+    if (times->ready > wait->ready_max_ns) wait->ready_max_ns = times->ready;
 }
 
 /* A run that began at `from_ns`. */
@@ -94,19 +95,15 @@ wanted(struct report *report, const struct topic_event *of)
 {
     const struct fxt_event *event = of->event;
     if (event->type != FXT_EVENT_DURATION_COMPLETE || report->exits_only) return;
-    /* A run from before a cut is not in it. */
-    bool began = fxt_event_arg(event, STRING_BEGAN) != NULL;
-    uint64_t ran_ns = began ? 0 : event_uint(event, STRING_RAN_NS, 0);
-    uint64_t ns = (uint64_t)(event->end_ns - event->ts_ns), ready_ns = event_uint(event, STRING_READY_NS, 0);
-    if (ready_ns > ns) ready_ns = ns; /* of a part of the wait */
+    const struct fiber_times times = fiber_times(event);
     uint32_t name = pool_id(report->pool, event->name), frame = frame_of(report, event);
     struct fiber_track *track = row_table_get(&report->fibers.tracks, &of->native);
     if (track != NULL) {
         track->waits++;
-        track->waited_ns += ns;
-        track->ready_ns += ready_ns;
-        track->ran_ns += ran_ns;
-        if (ran_ns > track->longest_run_ns) track->longest_run_ns = ran_ns;
+        track->waited_ns += times.waited;
+        track->ready_ns += times.ready;
+        track->ran_ns += times.ran;
+        if (times.ran > track->longest_run_ns) track->longest_run_ns = times.ran;
     }
     else {
         report->fibers.uncounted++;
@@ -114,11 +111,12 @@ wanted(struct report *report, const struct topic_event *of)
     if (!fiber_tid_p(report_thread(report, of->native)->tid)) {
         /* A fiber that ends lets the thread's own one go on, which mostly resumed it: the wait is its run. */
         uint32_t ended = pool_intern(report->pool, FIBER_ENDED, sizeof FIBER_ENDED - 1);
-        if (!began && fxt_event_arg(event, STRING_WAKER) == NULL) add_run(report, of, ended, ended, event->ts_ns, ns);
+        bool resumed = fxt_event_arg(event, STRING_BEGAN) != NULL || fxt_event_arg(event, STRING_WAKER) != NULL;
+        if (!resumed) add_run(report, of, ended, ended, event->ts_ns, times.waited);
         return;
     }
-    add_wait(report, event, name, frame, ready_ns);
-    if (ran_ns > 0) add_run(report, of, name, frame, event->ts_ns - (int64_t)ran_ns, ran_ns);
+    add_wait(report, event, name, frame, &times);
+    if (times.ran > 0) add_run(report, of, name, frame, event->ts_ns - (int64_t)times.ran, times.ran);
 }
 
 const struct topic topic_fibers = {

@@ -7,13 +7,37 @@
 #include <stdint.h>
 
 #include "analysis/durations.h"
+#include "analysis/event_args.h"
 #include "base/row_table.h"
+#include "fxt/known_strings.h"
 
 /* Tracks of fibers have these numbers; a thread's own fiber is on the track of the thread (doc/internals/events.md). */
 static inline bool
 fiber_tid_p(uint32_t tid)
 {
     return tid >= UINT32_C(3) << 29 && tid < UINT32_C(7) << 28;
+}
+
+/* A wait and the run before it, in ns. */
+struct fiber_times {
+    uint64_t ran;    /* 0: it is not known, or the wait is the end of one that a cut divided */
+    uint64_t waited; /* of it ready: */
+    uint64_t ready;
+};
+
+/* Of a complete event of the category `fiber`. What cannot be, in a broken trace, is left out. */
+static inline struct fiber_times
+fiber_times(const struct fxt_event *event)
+{
+    bool began = fxt_event_arg(event, STRING_BEGAN) != NULL;
+    struct fiber_times times = {
+        .ran = began ? 0 : event_uint(event, STRING_RAN_NS, 0),
+        .waited = event->end_ns > event->ts_ns ? (uint64_t)event->end_ns - (uint64_t)event->ts_ns : 0,
+        .ready = event_uint(event, STRING_READY_NS, 0),
+    };
+    if (times.ran > (uint64_t)INT64_MAX / 2) times.ran = 0;
+    if (times.ready > times.waited) times.ready = times.waited; /* of a part of the wait */
+    return times;
 }
 
 enum { FIBER_WAITS_MAX = 16 * 1024, FIBER_RUNS_MAX = 16 * 1024, FIBER_TRACKS_MAX = 64 * 1024 };

@@ -4,7 +4,6 @@
 
 #include "topics/fibers/fibers.h"
 #include "topics/threads/thread_page.h"
-#include "analysis/event_args.h"
 #include "base/xalloc.h"
 #include "fxt/known_strings.h"
 
@@ -145,18 +144,15 @@ page_threads_fiber(struct page_threads *threads, uint32_t number, const struct f
     if (event->type != FXT_EVENT_DURATION_COMPLETE || !fiber_tid_p(event->tid)) return;
     struct thread_times *times = row_table_get(&threads->fibers, &number);
     if (times == NULL) return;
-    bool began = fxt_event_arg(event, STRING_BEGAN) != NULL;
-    int64_t ran_ns = began ? 0 : (int64_t)event_uint(event, STRING_RAN_NS, 0);
-    int64_t ready_ns = (int64_t)event_uint(event, STRING_READY_NS, 0), ns = event->end_ns - event->ts_ns;
-    if (ready_ns > ns) ready_ns = ns; /* of a part of the wait */
+    const struct fiber_times of = fiber_times(event);
     uint32_t waker = TIMELINE_NO_NAME, waker_tid = (uint32_t)event_uint(event, STRING_WAKER, 0);
     if (waker_tid != 0) waker = thread_tracks_of(&threads->tracks, event->recording, event->pid, waker_tid);
     const struct track_piece blocked = {.name = pool_id(threads->tracks.pool, event->name), .class_name = STRING_NONE};
-    uint64_t waited_ns = (uint64_t)(ns - ready_ns);
+    uint64_t ns = of.waited - of.ready;
     const struct timeline_name name = {
-        .name = blocked_name(threads, &blocked), .count = 1, .ns = waited_ns, .longest_ns = waited_ns};
-    int64_t ready_at_ns = event->end_ns - ready_ns;
-    add_fiber_state(threads, times, THREAD_RUNNING, event->ts_ns - ran_ns, event->ts_ns, NULL, TIMELINE_NO_NAME);
+        .name = blocked_name(threads, &blocked), .count = 1, .ns = ns, .longest_ns = ns};
+    int64_t ran_at_ns = event->ts_ns - (int64_t)of.ran, ready_at_ns = event->end_ns - (int64_t)of.ready;
+    add_fiber_state(threads, times, THREAD_RUNNING, ran_at_ns, event->ts_ns, NULL, TIMELINE_NO_NAME);
     add_fiber_state(threads, times, THREAD_BLOCKED, event->ts_ns, ready_at_ns, &name, waker);
     add_fiber_state(threads, times, THREAD_WAITING, ready_at_ns, event->end_ns, NULL, TIMELINE_NO_NAME);
 }
