@@ -1,29 +1,9 @@
 # Waits of fibers: what the commands make of the events of the category `fiber`.
 require_relative "page_helper"
+require_relative "fibers_trace"
 
 class TestFibers < Minitest::Test
   include PageHelper
-
-  # Times are milliseconds.
-  class FibersTrace < StatesTrace
-    FIBER = 3 << 29
-    attr_reader :waits
-
-    def initialize(**options, &block)
-      @waits = 0
-      super(**{ settings: { flags: "fibers", fibers_min_ns: [:uint64, 100_000] }, **options }, &block)
-    end
-
-    def wait(track, name, from, to, frames = [], ran: nil, ready: nil, **args)
-      @waits += 1
-      args[:ran_ns] = [:uint64, ns(ran)] if ran
-      args[:ready_ns] = [:uint64, ns(ready)] if ready
-      frames.each_with_index { |frame, i| args[i.to_s] = frame }
-      event(:complete, track, "fiber", name, from, extra: [ns(to)], **args)
-    end
-
-    def build(**counts) = super(fiber_waits: @waits, fiber_waits_left_out: 7, **counts)
-  end
 
   POP = ["Fiber.yield (/gems/loop-1.0/lib/loop.rb:9)", "Loop#block (/gems/loop-1.0/lib/loop.rb:9)",
          "Thread::Queue#pop (/app/jobs.rb:5)", "Jobs#take (/app/jobs.rb:5)", "block in <main> (/app/run.rb:3)"].freeze
@@ -31,11 +11,11 @@ class TestFibers < Minitest::Test
 
   def trace(**options)
     FibersTrace.new(**options) do |t|
-      [1, 2].each { |n| t.thread(:"main fiber #{n}", FibersTrace::FIBER + n) }
-      t.wait(:main, "Fiber#resume", 0, 5, waker: [:uint32, FibersTrace::FIBER + 1])
-      t.wait(:"main fiber 1", "Thread::Queue#pop", 5, 15, POP, ran: 5, ready: 4, scheduler: "Loop#block")
-      t.wait(:"main fiber 1", "Thread::Queue#pop", 16, 36, POP, ran: 1, scheduler: "Loop#block")
-      t.wait(:"main fiber 2", "Kernel#sleep", 20, 50, SLEEP, ran: 2)
+      [1, 2].each { |n| t.fiber(n) }
+      t.wait(:main, "Fiber#resume", 0, 5, waker: 1)
+      t.wait(1, "Thread::Queue#pop", 5, 15, POP, ran: 5, ready: 4, scheduler: "Loop#block")
+      t.wait(1, "Thread::Queue#pop", 16, 36, POP, ran: 1, scheduler: "Loop#block")
+      t.wait(2, "Kernel#sleep", 20, 50, SLEEP, ran: 2)
       yield t if block_given?
     end.build
   end
@@ -63,7 +43,7 @@ class TestFibers < Minitest::Test
   def test_a_run_up_to_the_end_of_a_fiber_is_the_wait_of_the_threads_own
     bytes = FibersTrace.new do |t|
       t.wait(:main, "Fiber#resume", 3, 11)
-      t.wait(:main, "Fiber#resume", 20, 50, waker: [:uint32, FibersTrace::FIBER + 1])
+      t.wait(:main, "Fiber#resume", 20, 50, waker: 1)
     end.build
     assert_equal [["(ended)", 8_000_000, 1, 3_000_000, "main"]],
                  report(bytes)["fiber_runs"]["rows"].map { |row| row.values_at(*%w[method longest_ns count start_ns thread]) }
@@ -84,7 +64,7 @@ class TestFibers < Minitest::Test
 
   def test_check_compares_counts_and_times
     with_file(trace) { |path| assert_equal ["", 0], tool("check", path).then { |said| [said.err, said.status] } }
-    more = trace { |t| t.wait(:"main fiber 2", "Kernel#sleep", 60, 61, SLEEP, ready: 2) }
+    more = trace { |t| t.wait(2, "Kernel#sleep", 60, 61, SLEEP, ready: 2) }
     with_file(more) do |path|
       assert_match(/wait of a fiber in Kernel#sleep was ready for 2000000 of 1000000 ns/, tool("check", path).err)
     end
@@ -105,7 +85,7 @@ class TestFibers < Minitest::Test
 
   # Of 76 ms of fibers' lives; the thread's own fiber is the loop that serves them.
   def test_the_first_screen_names_the_run_that_ready_fibers_wait_for
-    bytes = trace { |t| t.wait(:"main fiber 1", "IO#gets", 40, 50, SLEEP, ran: 3) }
+    bytes = trace { |t| t.wait(1, "IO#gets", 40, 50, SLEEP, ran: 3) }
     rows = JSON.parse(with_file(bytes) { |path| tool("report", "--format=json", path).out })["findings"]["rows"]
     row = rows.find { |found| found["subject"] == "fibers" }
     assert_equal [0, 4_000_000, 81_000_000, "Jobs#take (/app/jobs.rb:5)"], row.values_at(*%w[least_ns most_ns whole_ns place])
@@ -118,7 +98,7 @@ class TestFibers < Minitest::Test
 
   def test_who_runs_in_turns_is_not_named
     bytes = trace do |t|
-      4.times { |i| t.wait(:"main fiber 2", "IO#gets#{i}", 60 + 5 * i, 61 + 5 * i, ["IO#gets#{i} (/app/io.rb:#{i})"], ran: 4) }
+      4.times { |i| t.wait(2, "IO#gets#{i}", 60 + 5 * i, 61 + 5 * i, ["IO#gets#{i} (/app/io.rb:#{i})"], ran: 4) }
     end
     text = with_file(bytes) { |path| tool("report", path).out }
     assert_match(/: fibers wait for each other$/, text)
@@ -126,14 +106,14 @@ class TestFibers < Minitest::Test
 
   def test_no_row_where_nothing_is_ready
     bytes = FibersTrace.new do |t|
-      t.thread(:"main fiber 1", FibersTrace::FIBER + 1)
-      t.wait(:"main fiber 1", "Kernel#sleep", 20, 50, SLEEP, ran: 2)
+      t.fiber(1)
+      t.wait(1, "Kernel#sleep", 20, 50, SLEEP, ran: 2)
     end.build
     refute_includes with_file(bytes) { |path| tool("report", path).out }, "fibers wait"
   end
 
   def test_diff_compares_what_fibers_did
-    slower = trace { |t| t.wait(:"main fiber 2", "Kernel#sleep", 60, 70, SLEEP, ran: 10, ready: 6) }
+    slower = trace { |t| t.wait(2, "Kernel#sleep", 60, 70, SLEEP, ran: 10, ready: 6) }
     with_files(trace, slower) do |before, after|
       data = JSON.parse(tool("diff", "--format=json", before, after).out)
       assert_equal [["running", 8_000_000, 18_000_000], ["ready, waiting for the thread", 4_000_000, 10_000_000],
@@ -157,7 +137,7 @@ class TestFibers < Minitest::Test
   end
 
   def test_the_page_has_a_lane_for_each_fiber
-    bytes = trace { |t| t.wait(:"main fiber 2", "IO#gets", 60, 70, SLEEP, ran: 10, waker: [:uint32, FibersTrace::FIBER + 1]) }
+    bytes = trace { |t| t.wait(2, "IO#gets", 60, 70, SLEEP, ran: 10, waker: 1) }
     assert_equal({ "main fiber 1" => [["runs", 0, 5, nil, nil], ["waits", 5, 11, "Thread::Queue#pop", nil],
                                       ["ready", 11, 15, nil, nil], ["runs", 15, 16, nil, nil],
                                       ["waits", 16, 36, "Thread::Queue#pop", nil]],
@@ -188,8 +168,8 @@ class TestFibers < Minitest::Test
     skip_without_browser
     both = FibersTrace.new(settings: { flags: "threads fibers", fibers_min_ns: [:uint64, 0] }) do |t|
       t.runs(:main, 0)
-      t.thread(:"main fiber 1", FibersTrace::FIBER + 1)
-      t.wait(:"main fiber 1", "Kernel#sleep", 20, 50, SLEEP, ran: 2, ready: 10)
+      t.fiber(1)
+      t.wait(1, "Kernel#sleep", 20, 50, SLEEP, ran: 2, ready: 10)
     end.build
     browse(both) do |browser|
       assert_equal "Threads and fibers", browser.text("#threads-title")

@@ -2,6 +2,7 @@
 # it to write them again:
 #   ruby test/traces/make.rb
 require_relative "../tool/fxt_builder"
+require_relative "../tool/fibers_trace"
 
 module Traces
   # What the tracer writes when every exit is recorded.
@@ -329,6 +330,23 @@ module Traces
       t.syscall(:timer, "poll", 51, 100, ended: "after the trace", nfds: [:uint32, 1])
     end
     trace.build(sched_left_out: 12)
+  end
+
+  # One fiber computes while two others are ready; the thread's own one is their event loop.
+  def self.fibers
+    pop = ["Fiber.yield (/gems/loop-1.0/lib/loop.rb:9)", "Loop#block (/gems/loop-1.0/lib/loop.rb:9)",
+           "Thread::Queue#pop (/app/jobs.rb:5)", "Jobs#take (/app/jobs.rb:5)", "block in <main> (/app/run.rb:3)"]
+    gets = ["Fiber.yield (/gems/loop-1.0/lib/loop.rb:15)", "Loop#io_wait (/gems/loop-1.0/lib/loop.rb:15)",
+            "IO#gets (/app/mail.rb:12)", "Mail#line (/app/mail.rb:12)"]
+    FibersTrace.new do |t|
+      3.times { |i| t.fiber(i + 1) }
+      t.wait(:main, "Fiber.schedule", 0, 5, ["Fiber.schedule (/app/run.rb:3)"])
+      t.wait(1, "Thread::Queue#pop", 5, 40, pop, ran: 5, ready: 20, waker: 2, scheduler: "Loop#block")
+      t.wait(3, "IO#gets", 6, 42, gets, ran: 0.5, waker: 1, scheduler: "Loop#io_wait")
+      t.wait(2, "Thread::Queue#pop", 39, 70, pop, ran: 30, ready: 1, waker: 3, scheduler: "Loop#block")
+      t.wait(1, "Thread::Queue#pop", 44, 60, pop, ran: 4, ready: 0.1, scheduler: "Loop#block")
+      t.wait(3, "IO#gets", 61, 75, gets, ran: 1, scheduler: "Loop#io_wait", ended: "after the trace")
+    end.build
   end
 
   def self.all = singleton_methods(false).sort - [:all]
