@@ -14,7 +14,7 @@ module Applications
   # Low thresholds: the few requests of a test run compiled code.
   JITS = { "none" => "", "yjit" => "--yjit --yjit-call-threshold=3", "zjit" => "--zjit --zjit-call-threshold=5" }.freeze
   # All but calls and the kernel's, which are large: "full" has these, too.
-  STREAMS = "default,exits:rate=1,compiles,invalidations,states,allocations,samples:1ms"
+  STREAMS = "default,exits:rate=1,compiles,invalidations,states,allocations,samples:1ms,fibers"
 
   # What the tracer says of a program that executes another one, or turns its JIT on later, or not at all; and of a
   # system with a slow clock, or without the kernel's streams.
