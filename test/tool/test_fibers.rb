@@ -146,7 +146,24 @@ class TestFibers < Minitest::Test
     assert_empty data_of(page(bytes))["timeline"]["tracks"], "they are no threads"
   end
 
-  def test_browser_shows_lanes_and_tables_that_follow_the_window
+  # The page has lanes of 500 and, while it is made, timelines of 4,096.
+  def test_fibers_without_a_lane_are_summed_up
+    processes = Array.new(21) do |process|
+      FibersTrace.new(pid: 100 + process) do |t|
+        200.times do |i|
+          t.fiber(i + 1)
+          t.wait(i + 1, "Kernel#sleep", 10, 13, ran: 2, ready: 1)
+        end
+      end.build
+    end
+    bytes = processes.first
+    processes.drop(1).each { |other| bytes.raw(other.bytes) }
+    timeline = data_of(page(bytes))["timeline"]
+    assert_equal [500, 3700], [timeline["fibers"].size, timeline["fibers_left_out"]]
+    assert_equal [1, 2, 0, 2].map { |ms| 3700 * 1_000_000 * ms }, timeline["fibers_left_out_ns"]
+  end
+
+  def test_browser_shows_lanes_and_tables
     skip_without_browser
     browse(trace) do |browser|
       assert_equal "Fibers", browser.text("#threads-title")

@@ -130,11 +130,13 @@ static void
 add_fiber_state(struct page_threads *threads, struct thread_times *times, enum thread_state state, int64_t from_ns,
                 int64_t to_ns, const struct timeline_name *name, uint32_t waker)
 {
+    if (to_ns <= from_ns) return;
+    uint64_t ns = (uint64_t)(to_ns - from_ns);
+    times->ns[state] += ns;
     struct timeline *timeline = timeline_of(threads, times->row);
-    if (to_ns <= from_ns || timeline == NULL) return;
+    if (timeline == NULL) return;
     struct timeline_segment segment = {.from_ns = from_ns, .to_ns = to_ns, .waker = waker};
-    segment.ns[timeline_state_of(state)] = (uint64_t)(to_ns - from_ns);
-    times->ns[state] += (uint64_t)(to_ns - from_ns);
+    segment.ns[timeline_state_of(state)] = ns;
     add_segment(threads, timeline, &segment, name);
 }
 
@@ -170,7 +172,7 @@ page_threads_init(struct page_threads *threads, struct pool *pool, void *context
     thread_tracks_init(&threads->tracks, pool, &visitor);
     gc_pauses_init(&threads->gc, pool);
     row_table_init(&threads->blocked, sizeof(struct page_blocked), 2, PAGE_BLOCKED_NAMES_MAX);
-    row_table_init(&threads->fibers, sizeof(struct thread_times), 1, PAGE_TRACKS_MAX);
+    row_table_init(&threads->fibers, sizeof(struct thread_times), 1, FIBER_TRACKS_MAX);
 }
 
 void
