@@ -17,7 +17,7 @@ class TestNames < Minitest::Test
   # Paths not in tests, which make some up.
   def test_names_in_comments
     tests, others = (Names::CODE.keys - Names::FILES.grep(/\.patch\z/)).partition { |file| file.start_with?("test/") }
-    # It names CRuby's tests of all bases.
+    # That file names CRuby's tests of all bases.
     tests.delete("test/cruby/base-failures") if Names::SOURCES.size < Dir[File.join(Names::TOP, "bases/*")].size
     assert_empty Names.missing(others.to_h { |file| [file, Names.comments(file)] }, %i[word path])
     assert_empty Names.missing(tests.to_h { |file| [file, Names.comments(file)] }, %i[word])

@@ -12,7 +12,7 @@ class TestDump < Minitest::Test
                     "provider" => 1, "offset" => at, "args" => { "a" => "b" } }], events
   end
 
-  # What is not printed is read and checked all the same.
+  # Events that are not printed are read and checked, too.
   def test_categories_are_chosen_by_their_whole_names
     trace = FxtBuilder.simple do |b|
       %w[gc side_exit gcx recompile_exit g].each_with_index { |category, i| b.event(:instant, category, "n", ts: i) }

@@ -129,8 +129,8 @@ class TestFibers < Minitest::Test
     timeline["fibers"].to_h do |_, _, name, *, segments|
       segments = PageNumbers.segments(segments).map do |segment|
         what = segment.names.map { |number, *| texts[timeline["names"][number][0]] }
-        [%w[ready waits gc runs][segment.ns.index(&:positive?)], segment.from / 1_000_000, segment.to / 1_000_000, what.first,
-         segment.by && texts[segment.by]]
+        [%w[ready waits gc runs][segment.ns.index(&:positive?)], segment.from / 1_000_000, segment.to / 1_000_000,
+         what.first, segment.by && texts[segment.by]]
       end
       [texts[name], segments]
     end
@@ -180,7 +180,7 @@ class TestFibers < Minitest::Test
     end
   end
 
-  # Beside threads: the fibers count for none of their numbers.
+  # Numbers of threads leave fibers out.
   def test_browser_keeps_threads_and_fibers_apart
     skip_without_browser
     both = FibersTrace.new(settings: { flags: "threads fibers", fibers_min_ns: [:uint64, 0] }) do |t|

@@ -173,8 +173,9 @@ class TestFirst < Minitest::Test
                   ["Foo#inner (/app/foo.rb:30)", "100 % of it in compiled code"]], rows
   end
 
-  # Whatever is innermost meanwhile: it is not what could be changed. A file of the application that is loaded is a place.
-  def test_loading_code_is_said_to_be_that
+  # The innermost frame of a sample in `require` is nothing that a user could change. A file of the application is a
+  # place of its own while it is loaded.
+  def test_a_place_whose_time_is_in_require_loads_code
     main, require = "<main> (/app/main.rb:1)", "Kernel#require (<internal:/usr/lib/ruby/rubygems/kernel_require.rb>:37)"
     loaded, parsing = "<top (required)> (/app/foo.rb:2)", "<parsing> (<internal:vm_trace>)"
     trace = SamplesTrace.new do |t|

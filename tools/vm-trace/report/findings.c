@@ -937,7 +937,8 @@ add_fibers(const struct view *view, struct findings *findings)
         .whole_ns = lives_ns,
         .what = text_of(most != NULL ? "fibers wait for" : "fibers wait for each other"),
         .place = most != NULL ? view_name(view, most->frame) : text_of(""),
-        .cause = document_text(view->document, "fibers that were ready waited %s for their thread", duration_text(ready, ready_ns)),
+        .cause = document_text(view->document, "fibers that were ready waited %s for their thread",
+                               duration_text(ready, ready_ns)),
         .helps = text_of("Cut its work into short pieces, or move it to another thread."),
         .evidence = text_of("--fibers"),
     };

@@ -79,7 +79,8 @@ run(const struct options *options, int file_count, char **files)
 }
 
 static const struct cli_option dump_options[] = {
-    CLI_OPTION("category", "LIST", "only events of these categories: gc or side_exit,recompile_exit", take_text, &chosen),
+    CLI_OPTION("category", "LIST", "only events of these categories: gc or side_exit,recompile_exit", take_text,
+               &chosen),
     OPTION_MAX_FAULTS,
     OPTION_MEMORY,
     {0},

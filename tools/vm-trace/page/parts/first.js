@@ -14,7 +14,8 @@ function first_view({ data, search, tabs, $, el, number, percent, plural, time, 
   // The section with the evidence, and what stands in if the trace has none.
   const SECTIONS = {
     exits: ["table-section"], interpreted: ["cost", "samples-section"], compiling: ["cost"], gc: ["threads"],
-    gvl: ["threads"], fibers: ["threads"], blocked: ["threads", "samples-section"], method: ["samples-section", "call-methods-section"],
+    gvl: ["threads"], fibers: ["threads"], blocked: ["threads", "samples-section"],
+    method: ["samples-section", "call-methods-section"],
   };
 
   function gain_of({ least_ns, most_ns, gain_ns, whole_ns, count }) {

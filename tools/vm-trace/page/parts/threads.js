@@ -105,9 +105,14 @@ function threads_view({
     return part < 1;
   }
 
+  // How many threads or fibers have no lane, and their sums.
+  const left_out_of = (list) => (list === fibers
+    ? { left_out: timeline.fibers_left_out, ns: timeline.fibers_left_out_ns, what: "other fiber" }
+    : { left_out: timeline.left_out, ns: timeline.left_out_ns, what: "other thread" });
+
   function state_rows(window, list = tracks) {
     let about = false;
-    const left_out = list === fibers ? timeline.fibers_left_out : timeline.left_out;
+    const { left_out, ns, what } = left_out_of(list);
     const rows = list.map((track) => {
       const ns = [0, 0, 0, 0];
       for (const segment of within(track, window)) about = add_states(ns, segment, window) || about;
@@ -115,9 +120,8 @@ function threads_view({
     }).filter((row) => row.life > 0);
     rows.sort((a, b) => b.ns[WAITING] - a.ns[WAITING] || b.life - a.life);
     if (left_out > 0 && is_whole()) {
-      const ns = list === fibers ? timeline.fibers_left_out_ns : timeline.left_out_ns;
       rows.push({
-        track: { label: `(${plural(left_out, list === fibers ? "other fiber" : "other thread")})` },
+        track: { label: `(${plural(left_out, what)})` },
         ns,
         life: ns.reduce((a, b) => a + b, 0)
       });
@@ -437,7 +441,8 @@ function threads_view({
       el("div", { id: "chosen-segment", hidden: true }), el("div", { id: "selection", hidden: true }));
     mark_segment();
     $("tracks-more").hidden = all <= view.shown;
-    $("tracks-more").textContent = `Show ${number(Math.min(50, all - view.shown))} more of ${plural(all, has_fibers ? "lane" : "thread")}`;
+    const lanes = plural(all, has_fibers ? "lane" : "thread");
+    $("tracks-more").textContent = `Show ${number(Math.min(50, all - view.shown))} more of ${lanes}`;
     const [from, to] = view.window;
     const times = `${axis_time(from, (to - from) / 1000)} to ${axis_time(to, (to - from) / 1000)}, ${time(to - from)}`;
     $("threads-window").textContent =
@@ -455,7 +460,8 @@ function threads_view({
         draw_tracks();
       }
     })));
-    const shown = [WAITING, BLOCKED, GC, RUNNING].filter((state) => (state === GC ? has_gc : has_threads || has_fibers));
+    const shown =
+      [WAITING, BLOCKED, GC, RUNNING].filter((state) => (state === GC ? has_gc : has_threads || has_fibers));
     const legend_text = (state) => (!has_fibers || state === GC || state === RUNNING ? STATES[state]
       : has_threads ? `${STATES[state]} (a fiber: ${OF_FIBER[state]})` : OF_FIBER[state]);
     const legend_of = ([kind, text]) => el("li", {}, el("span", { class: `swatch ${kind}` }), text);
@@ -628,8 +634,8 @@ function threads_view({
   const any = has_threads || has_fibers || has_gc;
   $("threads").hidden = !any;
   if (any) {
-    const titles = [has_threads && has_fibers && "Threads and fibers", has_threads && "Threads", has_fibers && "Fibers"];
-    $("threads-title").textContent = titles.find((title) => title) || "Garbage collection";
+    const lanes = [has_threads && "threads", has_fibers && "fibers"].filter(Boolean).join(" and ");
+    $("threads-title").textContent = lanes ? lanes[0].toUpperCase() + lanes.slice(1) : "Garbage collection";
     listen();
     page_window.follow("threads", (window) => { view.window = window || whole; draw(); });
     search.follow(draw);

@@ -20,12 +20,12 @@ fiber_tid_p(uint32_t tid)
 
 /* A wait and the run before it, in ns. */
 struct fiber_times {
-    uint64_t ran;    /* 0: it is not known, or the wait is the end of one that a cut divided */
-    uint64_t waited; /* of it ready: */
-    uint64_t ready;
+    uint64_t ran;    /* 0: unknown, or the event is the end of a wait that a cut divided */
+    uint64_t waited;
+    uint64_t ready;  /* the last part of the wait */
 };
 
-/* Of a complete event of the category `fiber`. What cannot be, in a broken trace, is left out. */
+/* The times of a complete event of the category `fiber`. Impossible values of a broken trace are left out. */
 static inline struct fiber_times
 fiber_times(const struct fxt_event *event)
 {

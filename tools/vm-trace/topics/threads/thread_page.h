@@ -63,7 +63,7 @@ void page_threads_init(struct page_threads *threads, struct pool *pool, void *co
                        void (*pair)(void *context, const struct duration_edge *begin, const struct duration_edge *end),
                        void (*piece)(void *context, const struct track_piece *piece));
 void page_threads_free(struct page_threads *threads);
-/* A wait of the stream `fibers`, on the track with this number. Those of threads' own fibers are none of a fiber. */
+/* Adds an event of the stream `fibers`; `number` is that of its track. Waits of a thread's own fiber are ignored. */
 void page_threads_fiber(struct page_threads *threads, uint32_t number, const struct fxt_event *event);
 /* After the last file. */
 void page_threads_finish(struct page_threads *threads);
