@@ -753,10 +753,10 @@ rb_vm_trace_status(struct rb_vm_trace_status *status_out)
 }
 
 /*
- * Streams move what would begin in the same ns as the event before to the next one, and do not move the clock: by
- * a few ns where a tick of the clock is longer than an event takes.
+ * A stream gives an event that would begin in the same ns as the one before it the next ns, and leaves the clock as
+ * it is. So events are a few ns ahead of the clock where a tick of the clock is longer than an event takes.
  */
-#define MOST_MOVED_NS 1000
+#define MOST_AHEAD_NS 1000
 
 enum { LOSSES = 4 }; /* what was not written or is gone; what the disk was too slow for, or we were; what gave way */
 
@@ -845,7 +845,8 @@ write_last_words(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_
         if (rb_vm_trace_more_counts_p(&totals) && rb_vm_trace_event_write(ractor, ec, rb_vm_trace_write_counts, &totals))
             totals.events++;
         rb_vm_trace_writer_name_process(&ractor->writer);
-        struct vm_trace_summary summary = { .totals = totals, .least_ns = rb_vm_trace_ractor_latest_ns() + MOST_MOVED_NS };
+        struct vm_trace_summary summary = { .totals = totals,
+                                            .least_ns = rb_vm_trace_ractor_latest_ns() + MOST_AHEAD_NS };
         if (rb_vm_trace_event_write(ractor, ec, rb_vm_trace_write_summary, &summary)) totals.events++;
         rb_vm_trace_writer_close(&ractor->writer);
     }
