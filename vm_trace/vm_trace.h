@@ -194,9 +194,13 @@ extern unsigned rb_vm_trace_allocations_due;
 
 /*
  * A GC that can sample calls this before the program runs. `begin_gaps` is called with the world
- * stopped when sampling has begun or ended. It makes each heap start a new count.
+ * stopped when sampling has begun or ended. It makes each heap start a new count. `slot_p` says whether a
+ * word is the address of a slot of `objspace`, used or free; called in a collection or with the world stopped.
  */
-void rb_vm_trace_allocations_supported(void (*begin_gaps)(void));
+void rb_vm_trace_allocations_supported(void (*begin_gaps)(void), bool (*slot_p)(void *objspace, uintptr_t word));
+
+/* Buffers of so many bytes may be samples. SIZE_MAX: none is. Changes with the world stopped. */
+extern size_t rb_vm_trace_buffers_from;
 
 /*
  * The number of objects up to and including the next sample, for a heap with slots of that size: 1 to
@@ -209,7 +213,7 @@ size_t rb_vm_trace_allocation_gap(size_t slot_bytes);
  * rb_vm_trace_allocations_marked will be called with. The caller allocates no other object before
  * rb_vm_trace_allocated.
  */
-void rb_vm_trace_allocation_due(const void *objspace, size_t slot_bytes);
+void rb_vm_trace_allocation_due(void *objspace, size_t slot_bytes);
 
 /*
  * All live objects of `objspace` are marked, and none is swept yet. `alive` says whether an object is
@@ -218,9 +222,10 @@ void rb_vm_trace_allocation_due(const void *objspace, size_t slot_bytes);
 void rb_vm_trace_allocations_marked(void *objspace, bool (*alive)(void *objspace, uintptr_t object));
 
 /* All objects of `from` belong to `to` now. No collection of `from` runs any more. */
-void rb_vm_trace_allocations_absorbed(const void *to, const void *from);
+void rb_vm_trace_allocations_absorbed(void *to, const void *from);
 
 void rb_vm_trace_allocated_slow(uintptr_t object);
+void rb_vm_trace_buffer_allocated_slow(void *objspace, const void *buffer, size_t bytes);
 # if defined(__GNUC__)
 #  pragma GCC visibility pop
 # endif
@@ -230,6 +235,18 @@ static inline void
 rb_vm_trace_allocated(uintptr_t object)
 {
     if (__builtin_expect(rb_vm_trace_allocations_due, 0)) rb_vm_trace_allocated_slow(object);
+}
+
+/*
+ * malloc, calloc or realloc returned `buffer`, which no object refers to yet; a collection may run here. `bytes` as
+ * requested. Any thread, also without the GVL, and in a collection.
+ */
+static inline void
+rb_vm_trace_buffer_allocated(void *objspace, const void *buffer, size_t bytes)
+{
+    if (__builtin_expect(bytes >= rb_vm_trace_buffers_from, 0)) {
+        rb_vm_trace_buffer_allocated_slow(objspace, buffer, bytes);
+    }
 }
 
 /* --- ractors, threads, forks --------------------------------------------------------- */
@@ -553,12 +570,13 @@ RB_VM_TRACE_STUB void rb_vm_trace_gc_begin(enum rb_vm_trace_gc_phase phase, size
 RB_VM_TRACE_STUB void rb_vm_trace_gc_end(enum rb_vm_trace_gc_phase phase, size_t freed_slots) {}
 RB_VM_TRACE_STUB void rb_vm_trace_gc_exit(size_t heap_bytes, size_t live_slots, bool ractor_heap) {}
 # define rb_vm_trace_allocations_on 0
-RB_VM_TRACE_STUB void rb_vm_trace_allocations_supported(void (*begin_gaps)(void)) {}
+RB_VM_TRACE_STUB void rb_vm_trace_allocations_supported(void (*begin_gaps)(void), bool (*slot_p)(void *objspace, uintptr_t word)) {}
 RB_VM_TRACE_STUB size_t rb_vm_trace_allocation_gap(size_t slot_bytes) { return RB_VM_TRACE_MOST_OBJECTS; }
-RB_VM_TRACE_STUB void rb_vm_trace_allocation_due(const void *objspace, size_t slot_bytes) {}
+RB_VM_TRACE_STUB void rb_vm_trace_allocation_due(void *objspace, size_t slot_bytes) {}
 RB_VM_TRACE_STUB void rb_vm_trace_allocations_marked(void *objspace, bool (*alive)(void *objspace, uintptr_t object)) {}
-RB_VM_TRACE_STUB void rb_vm_trace_allocations_absorbed(const void *to, const void *from) {}
+RB_VM_TRACE_STUB void rb_vm_trace_allocations_absorbed(void *to, const void *from) {}
 RB_VM_TRACE_STUB void rb_vm_trace_allocated(uintptr_t object) {}
+RB_VM_TRACE_STUB void rb_vm_trace_buffer_allocated(void *objspace, const void *buffer, size_t bytes) {}
 RB_VM_TRACE_STUB struct rb_vm_trace_ractor *rb_vm_trace_ractor_new(void) { return NULL; }
 RB_VM_TRACE_STUB void rb_vm_trace_ractor_free(struct rb_vm_trace_ractor *ractor) {}
 RB_VM_TRACE_STUB void rb_vm_trace_before_fork(void) {}

@@ -582,7 +582,19 @@ module Bench
       arguments = [[@rounds, 5].max.to_s, @options.fetch(:folder, Dir.tmpdir)]
       workload = Workload.new("allocations", "#{Recording::ROWS}/allocations.rb", arguments)
       before, run, after = [@base, @ours, @base].map { |side| side.run(workload).extra }
-      add_allocation_rows(run, [before, after].sum { |base| base.fetch("off") } / 2)
+      base = %w[off strings_off].to_h { |key| [key, [before, after].sum { |of_base| of_base.fetch(key) } / 2] }
+      add_allocation_rows(run, base.fetch("off"))
+      add_buffer_rows(run, base.fetch("strings_off"))
+    end
+
+    # A string of 2 KiB has a buffer, which may be a sample of its own.
+    def add_buffer_rows(run, base_ns)
+      off, sampled, ratio = %w[strings_off strings_sampled strings_ratio].map { |key| run.fetch(key) }
+      @rows << Row.new(name: "allocated string of 2 KiB, one sample per 512 KiB", unit: "ns", ours: sampled, base: off,
+                       ratio: off / sampled, runs: @rounds, target: "<= 1.05 of untraced", met: ratio <= 1.05,
+                       note: "%.3f of untraced" % ratio)
+      @rows << Row.new(name: "allocated string of 2 KiB, not recorded", unit: "ns", ours: off, base: base_ns,
+                       ratio: base_ns / off, runs: @rounds, note: "the base is the unpatched Ruby")
     end
 
     def add_allocation_rows(run, base_ns)

@@ -12,7 +12,8 @@ class TestAllocations < Integration::Test
   FATES = %w[freed alive].freeze
   KEYS = %w[sample size weight].freeze
 
-  Sample = Struct.new(:number, :class_name, :size, :weight, :untracked, :thread, :frames, :fate, :survived, :malloc) do
+  # The class of a buffer is that of the object that owned it, if one did: else "(buffer)".
+  Sample = Struct.new(:number, :class_name, :size, :weight, :untracked, :thread, :frames, :fate, :survived, :malloc, :buffer) do
     # The estimate that the sample is a part of.
     def bytes = (size + malloc.to_i) * weight.fdiv(size)
   end
@@ -47,6 +48,7 @@ class TestAllocations < Integration::Test
       flunk "two fates of #{sample}" if sample.fate
       flunk "fate of an untracked #{sample}" if sample.untracked
       sample.fate, sample.survived, sample.malloc = event["name"], args.fetch("survived"), args["malloc_bytes"]
+      sample.class_name, sample.buffer = args["holder"], true if args["holder"]
     end
     if whole
       assert_empty found.values.reject { |sample| sample.untracked == sample.fate.nil? }.first(3)
@@ -244,18 +246,18 @@ class TestAllocations < Integration::Test
     class Bag; def fill = 60.times { |i| instance_variable_set("@v\#{i}", i) }; end
     class Idle; end
     def text(bytes) = Text.new.tap { |text| 10.times { text << "x" * (bytes / 10) } }
-    def list = List.new.tap { |list| 1_000.times { |i| list << i } }
-    def map = Map.new.tap { |map| 1_000.times { |i| map[i] = i } }
+    def list(n) = List.new.tap { |list| n.times { |i| list << i } }
+    def map(n) = Map.new.tap { |map| n.times { |i| map[i] = i } }
     def weak = Weak.new.tap { |weak| 500.times { |i| weak[i] = i } }
-    def kinds(i) = [text(1_000 * (i + 1)), list, map, weak, Row.new, Bag.new.tap(&:fill), Idle.new]
-    def all = Array.new(10) { |i| kinds(i) }.flatten(1)
+    def kinds(i, by) = [text(80 * by * (i + 1)), list(60 * by), map(20 * by), weak, Row.new, Bag.new.tap(&:fill), Idle.new]
+    def all(by) = Array.new(10) { |i| kinds(i, by) }.flatten(1)
     def sizes(objects) = objects.group_by(&:class).to_h { |c, list| [c.name, list.sum { ObjectSpace.memsize_of(_1) }] }
   RUBY
 
-  # Read at the end, when each has grown.
+  # Read at the end, when each has grown. Buffers of 1 KiB are samples of their own: what they were before is freed.
   def test_bytes_by_malloc
     result = sampled(GROWN + <<~RUBY, 1)
-      kept = all
+      kept = all(10)
       puts JSON.generate(sizes(kept))
     RUBY
     expected = JSON.parse(result.out)
@@ -263,14 +265,17 @@ class TestAllocations < Integration::Test
     assert_equal 7, expected.size
     assert_equal expected, expected.keys.to_h { |name| [name, living.fetch(name).sum(&:bytes)] }
     assert_equal [0], living["Idle"].map(&:malloc).uniq
+    assert_equal 10, living["Text"].count(&:buffer)
+    assert_equal 10, living["List"].count(&:buffer)
   end
 
   # A collection that frees an object has read what it held. Only an extension's own function knows that of a WeakMap.
+  # No buffer has 1 KiB here.
   def test_bytes_by_malloc_of_freed_objects
     result = sampled(GROWN + <<~RUBY, 1)
       expected = {}
       def clear(n) = n.zero? ? Array.new(30) { nil } : clear(n - 1)
-      Thread.new { expected = sizes(all); nil }.join
+      Thread.new { expected = sizes(all(1)); nil }.join
       clear(100)
       3.times { GC.start }
       puts JSON.generate(expected)
@@ -284,9 +289,9 @@ class TestAllocations < Integration::Test
     assert_equal expected.slice(*whole), whole.to_h { |name| [name, freed[name].sum(&:bytes)] }
   end
 
-  # 100 strings hold nearly everything, and 100,000 objects nothing.
+  # 100 strings hold nearly everything, and 100,000 objects nothing. At most one slot of these strings is a sample.
   def test_large_strings_of_one_method
-    result = sampled(<<~RUBY, 1)
+    result = sampled(<<~RUBY, "64K")
       class Big; def fill = 100.times.map { "x" * 1_000_000 }; end
       class Small; def fill = 100_000.times.map { Object.new }; end
       a = Big.new.fill; b = Small.new.fill; a.size + b.size
@@ -294,11 +299,50 @@ class TestAllocations < Integration::Test
     all = samples(result.trace)
     of = ->(method) { all.select { |sample| sample.frames.any? { |frame| frame.include?(method) } } }
     assert_includes 100_000_000..101_000_000, of["Big#fill"].sum(&:bytes)
-    assert_in_delta 4_000_000, of["Small#fill"].sum(&:weight), 1_500_000 # and an array of 800 kB
+    objects = of["Small#fill"].select { |sample| sample.class_name == "Object" }
+    assert_in_delta 4_000_000, objects.sum(&:weight), STANDARD_ERRORS * Math.sqrt(4_000_000 * (64 << 10))
     report = JSON.parse(`#{Trace::TOOL} report --format=json #{result.trace.path}`)
     largest = report["live_by_method"]["rows"].first
     assert_match(/\A(Big#fill|String#\*) /, largest["method"])
     assert_includes 100_000_000..101_000_000, largest["bytes"]
+    assert_equal "String", report["live_by_class"]["rows"].first["class"]
+  end
+
+  # Whose a buffer was: each kind that owns one, created or grown, by the interpreter and in C.
+  def test_buffers_belong_to_the_object_that_owns_them
+    result = sampled(<<~RUBY, 1)
+      class Text < String; end
+      T.stop
+      grown = Text.new
+      T.start(allocations: 1, file: "measured.fxt")
+      kept = [("x" * 5_000), ("y" * 5_000).dup << "z" * 9_000, Array.new(700), [0].cycle.first(700),
+              700.times.to_h { [_1, 1] }, 3 ** 40_000, ["a" * 3_000] * "-", ("b" * 3_000).then { _1 + _1 },
+              File.binread("/proc/self/exe", 5_000), Marshal.load(Marshal.dump("m" * 3_000)), [1] * 600,
+              (1..600).to_a.shuffle, "c" .ljust(3_000), ("d" * 3_000).encode("UTF-16LE"), "e,".*(2_000).split(",")]
+      grown << "grown " * 1_000
+      T.stop
+    RUBY
+    living = samples(file(result, "measured.fxt"), whole: false).select { |sample| sample.fate == "alive" && sample.buffer }
+    tally = living.map(&:class_name).tally
+    assert_operator tally["String"], :>=, 8, tally
+    assert_operator tally["Array"], :>=, 5, tally
+    assert_equal %w[Hash Integer Text], %w[Hash Integer Text] & tally.keys, tally
+  end
+
+  # A buffer that its object has replaced is freed, and so is one whose object is.
+  def test_buffers_that_are_gone
+    result = sampled(<<~RUBY, 1)
+      kept = +""
+      40.times { kept << "x" * 10_000; GC.start }
+      Thread.new { 10.times { "y" * 77_000 } }.join
+      GC.start
+      kept.size
+    RUBY
+    buffers = samples(result.trace).select { |sample| sample.size > 20_000 && sample.class_name == "String" }
+    alive, freed = buffers.partition { |sample| sample.fate == "alive" }
+    assert_equal 1, alive.count { |sample| sample.size >= 400_000 }
+    assert_operator freed.count { |sample| sample.size == 77_001 }, :>=, 8
+    refute_empty freed.select { |sample| sample.survived > 0 && sample.size > 100_000 }, "it grew between collections"
   end
 
   # An estimate from one object in 400: each sample stands for the same bytes, and chance has sampled one more or less.
@@ -378,7 +422,8 @@ class TestAllocations < Integration::Test
     size, sum = result.out.lines.map(&:to_i)
     assert_equal 1_200_000, sum
     texts = samples(file(result, "measured.fxt")).select { |sample| sample.class_name == "Text" }
-    assert_equal({ size => 120 }, texts.map { |sample| sample.bytes.to_i }.tally)
+    assert_equal [120, 120], texts.partition(&:buffer).map(&:size)
+    assert_equal size * 120, texts.sum(&:bytes)
   end
 
   def test_saves_under_stress

@@ -87,6 +87,27 @@ class TestTop < Integration::Test
     end
   end
 
+  # For some seconds, a string of 20 kB is kept each millisecond, and as much is garbage.
+  KEEPS = <<~'RUBY'
+    class Cache; def store = (@kept ||= []) << "v" * 20_000; end
+    cache = Cache.new
+    File.write("ready", "")
+    3_000.times { cache.store; 10.times { "temp" * 1_000 }; sleep 0.001 }
+    GC.start
+    loop { sleep 0.01 }
+  RUBY
+
+  def test_what_is_alive_without_a_jit
+    beside(KEEPS, flags: []) do |pid, _|
+      out, = top("--count=30", "--interval=100ms", "--alive", pid)
+      last = out[/.*^(#{pid}: the last.*)/m, 1]
+      assert_match(/^  memory +[\d.]+ MB ± [\d.]+ [kM]?B alive, [\d.]+ MB of it by malloc$/, last)
+      assert_match(/^Alive, most bytes first.*\n +bytes .*\n +([\d,]+) .* String +(String#\*|Cache#store)/, last)
+      assert_operator last[/^Alive.*\n.*\n +([\d,]+)/, 1].delete(",").to_i, :>, 1_000_000
+      assert_empty last.lines.select { |line| line.chomp.size > 80 }
+    end
+  end
+
   def test_a_program_that_records_into_memory
     flags = ["--zjit-call-threshold=2", "--vm-trace=exits,threads,gc", "--vm-trace-memory=16", "--vm-trace-quiet"]
     beside(SCRIPT, flags: flags) do |pid, _|

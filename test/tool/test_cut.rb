@@ -113,6 +113,22 @@ class TestCut < Minitest::Test
     end
   end
 
+  # What had no room in the first event is as old as that.
+  def test_more_settings_stay_with_the_settings
+    bytes = FxtBuilder.simple do |b|
+      b.event(:instant, "trace", "settings", ts: 1000, args: { "pid" => [:uint32, 42], "flags" => "calls samples" })
+      b.event(:instant, "trace", "more_settings", ts: 1000, args: { "samples_ns" => [:uint64, 5_000_000] })
+      b.event(:instant, "marker", "early", ts: 2000)
+      b.event(:instant, "marker", "late", ts: 8000)
+    end
+    assert_equal %w[settings more_settings late cut], cut(bytes, "--since=6us").first.map { |e| e["name"] }
+    with_file(bytes) do |path|
+      assert_equal ["", 0], tool("check", path).then { |result| [result.err, result.status] }
+      settings = tool("info", path).out[/^  samples_ns +(\d+)$/, 1]
+      assert_equal "5000000", settings
+    end
+  end
+
   def test_settings_of_another_program_are_not_taken_for_the_tracers
     trace = FxtBuilder.new.tap do |b|
       b.provider(1)

@@ -340,6 +340,12 @@ rb_vm_trace_host_fiber_alive_p(struct rb_execution_context_struct *ec)
     return ec->frames != NULL;
 }
 
+bool
+rb_vm_trace_host_scheduler_p(struct rb_execution_context_struct *ec)
+{
+    return ec == fake_host.in_scheduler;
+}
+
 size_t
 rb_vm_trace_host_scheduler_frames(struct rb_execution_context_struct *ec, const struct vm_trace_walk *walk)
 {
@@ -410,10 +416,40 @@ rb_vm_trace_host_clear_object(uintptr_t object)
 }
 
 uint64_t
-rb_vm_trace_host_malloc_bytes(uintptr_t object, bool collecting)
+rb_vm_trace_host_malloc_bytes(uintptr_t object, size_t below, bool collecting)
 {
     const struct fake_object *of = (const struct fake_object *)object;
+    (void)below;
     return collecting && of->extension ? HOST_BYTES_UNKNOWN : of->malloc_bytes;
+}
+
+size_t
+rb_vm_trace_host_stack_words(struct rb_execution_context_struct *ec, uintptr_t *words, size_t capacity)
+{
+    (void)ec;
+    size_t count = fake_host.word_count < capacity ? fake_host.word_count : capacity;
+    memcpy(words, fake_host.words, count * sizeof(*words));
+    return count;
+}
+
+uintptr_t
+rb_vm_trace_host_buffer_owner(uintptr_t slot, const void *buffer, size_t bytes)
+{
+    (void)bytes;
+    const struct fake_object *of = (const struct fake_object *)slot;
+    return of->buffer != buffer ? 0 : of->shared ? (uintptr_t)of->shared : slot;
+}
+
+size_t
+rb_vm_trace_host_table_offset(void)
+{
+    return offsetof(struct fake_object, table);
+}
+
+bool
+rb_vm_trace_host_collecting_p(void)
+{
+    return fake_host.collecting;
 }
 
 uintptr_t

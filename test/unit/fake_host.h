@@ -56,6 +56,9 @@ struct fake_object {
     bool alive;                   /* for tests */
     uint64_t malloc_bytes;
     bool extension;               /* a collection can not read malloc_bytes */
+    const void *buffer;           /* that it owns, or NULL */
+    struct fake_object *shared;   /* that owns the buffer, or NULL */
+    char table;                   /* of a hash */
     enum vm_trace_value_kind kind; /* as what guards meet it; 0: an object */
     const char *ivar;             /* that is accessed, or NULL */
     uint64_t length;
@@ -73,6 +76,9 @@ struct fake_host {
     enum vm_trace_compiled compiled; /* what it answers */
     const struct fake_object *operand; /* what guards meet; NULL: it can't be found */
     int64_t index;
+    const uintptr_t *words; /* what is on the C stack */
+    size_t word_count;
+    bool collecting;
     const char *operand_name; /* of instructions that are not alone on their line; NULL: all are */
 };
 extern struct fake_host fake_host;

@@ -23,10 +23,21 @@ begin_gaps(void)
     gaps_begun++;
 }
 
+static const struct fake_object *slots;
+static size_t slot_count;
+
+static bool
+slot_p(void *in, uintptr_t word)
+{
+    bool found = false;
+    for (size_t i = 0; i < slot_count; i++) found |= word == (uintptr_t)&slots[i];
+    return found && in == &objspace;
+}
+
 static void
 start_allocations(const char *option)
 {
-    rb_vm_trace_allocations_supported(begin_gaps);
+    rb_vm_trace_allocations_supported(begin_gaps, slot_p);
     gaps_begun = 0;
     assert_true(rb_vm_trace_parse_vm_option(option));
     start_traced(.exit_rate = 1);
@@ -36,7 +47,7 @@ start_allocations(const char *option)
 
 /* As the allocator does when the count is complete. */
 static void
-allocate(struct fake_object *object, const void *in, size_t bytes)
+allocate(struct fake_object *object, void *in, size_t bytes)
 {
     object->alive = true;
     assert_int_equal(rb_vm_trace_allocations_due, 0);
@@ -269,6 +280,119 @@ sample_that_is_older_than_a_reset_is_not_written_when_it_is_freed(void **state)
     free(traced_path);
 }
 
+/* The number of the sample that the n-th event of a name is of. */
+static uint64_t
+sample_of(struct trace *trace, const char *name, size_t n)
+{
+    return trace_number(trace_event(trace, "allocation", name, n), "sample");
+}
+
+static void
+buffer_is_followed_by_the_object_that_owned_it_at_the_next_collection(void **state)
+{
+    (void)state;
+    static char buffers[4][1024];
+    struct fake_object objects[3] = { { .class_name = "Kept", .alive = true }, { .class_name = "Shares", .alive = true },
+                                      { .class_name = "Root", .alive = true } };
+    /* Of the first one, code knows the table. */
+    const uintptr_t words[] = { (uintptr_t)buffers, (uintptr_t)&objects[0].table, (uintptr_t)&objects[1] };
+    slots = objects;
+    slot_count = 3;
+    fake_host.words = words;
+    fake_host.word_count = 3;
+    start_allocations("vm-trace=allocations:1");
+    for (size_t i = 0; i < 4; i++) rb_vm_trace_buffer_allocated(&objspace, buffers[i], 1024);
+    rb_vm_trace_buffer_allocated(&objspace, buffers[0], 1023); /* is counted with its object */
+    objects[0].buffer = buffers[0];
+    objects[1].buffer = objects[2].buffer = buffers[1];
+    objects[1].shared = &objects[2];
+    rb_vm_trace_allocations_marked(&objspace, alive); /* nobody has the other two */
+    objects[1].buffer = NULL;
+    objects[1].alive = false;
+    rb_vm_trace_allocations_marked(&objspace, alive); /* the hidden object keeps the second */
+    objects[2].alive = false;
+    rb_vm_trace_allocations_marked(&objspace, alive);
+    rb_vm_trace_buffer_allocated(&objspace, buffers[3], 1024);
+    objects[2].buffer = buffers[3]; /* is not alive */
+    rb_vm_trace_finalizing();
+    struct trace *trace = finish(5);
+    assert_int_equal(trace_count(trace, "allocation", "(buffer)"), 5);
+    assert_int_equal(trace_number(trace_event(trace, "allocation", "(buffer)", 0), "size"), 1024);
+    assert_int_equal(trace_count(trace, "allocation", "freed"), 4);
+    assert_int_equal(sample_of(trace, "freed", 0), 3);
+    assert_int_equal(sample_of(trace, "freed", 1), 4);
+    assert_null(trace_argument(trace_event(trace, "allocation", "freed", 1), "holder"));
+    assert_int_equal(sample_of(trace, "freed", 2), 2);
+    assert_int_equal(trace_number(trace_event(trace, "allocation", "freed", 2), "survived"), 2);
+    assert_string_equal(trace_text(trace_event(trace, "allocation", "freed", 2), "holder"), "Shares");
+    assert_int_equal(sample_of(trace, "freed", 3), 5);
+    assert_int_equal(trace_count(trace, "allocation", "alive"), 1);
+    assert_int_equal(sample_of(trace, "alive", 0), 1);
+    assert_string_equal(trace_text(trace_event(trace, "allocation", "alive", 0), "holder"), "Kept");
+    assert_int_equal(trace_number(trace_event(trace, "trace", "settings", 0), "allocations_buffers_from"), 1024);
+    trace_free(trace);
+}
+
+/* A string that has grown has another buffer. */
+static void
+buffer_is_freed_when_its_object_has_another_one(void **state)
+{
+    (void)state;
+    static char before[1024], after[1024];
+    struct fake_object object = { .class_name = "Grows", .alive = true, .buffer = before };
+    const uintptr_t word = (uintptr_t)&object;
+    slots = &object;
+    slot_count = 1;
+    fake_host.words = &word;
+    fake_host.word_count = 1;
+    start_allocations("vm-trace=allocations:1");
+    rb_vm_trace_buffer_allocated(&objspace, before, 1024);
+    rb_vm_trace_allocations_marked(&objspace, alive);
+    rb_vm_trace_buffer_allocated(&objspace, after, 1024);
+    object.buffer = after;
+    rb_vm_trace_finalizing(); /* finds out both */
+    struct trace *trace = finish(2);
+    assert_int_equal(trace_count(trace, "allocation", "alive"), 1);
+    assert_int_equal(sample_of(trace, "alive", 0), 2);
+    assert_int_equal(sample_of(trace, "freed", 0), 1);
+    trace_free(trace);
+}
+
+static void
+buffers_without_the_gvl_and_in_a_collection_are_counted(void **state)
+{
+    (void)state;
+    static char buffer[4096];
+    start_allocations("vm-trace=allocations:1");
+    fake_host.collecting = true;
+    rb_vm_trace_buffer_allocated(&objspace, buffer, sizeof(buffer));
+    fake_host.collecting = false;
+    fake_host.without_gvl = &main_thread;
+    rb_vm_trace_buffer_allocated(&objspace, buffer, sizeof(buffer));
+    fake_host.without_gvl = NULL;
+    struct trace *trace = finish(0);
+    assert_int_equal(trace_number(trace_event(trace, "trace", "summary", 0), "allocation_buffers_left_out"), 2);
+    trace_free(trace);
+    rb_vm_trace_buffer_allocated(&objspace, buffer, SIZE_MAX - 1); /* nothing is on */
+}
+
+static void
+buffers_are_sampled_by_their_bytes(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = { 1024, 65536, 1 << 20 };
+    static char buffer;
+    enum { ALLOCATED = 64 << 20 };
+    start_allocations("vm-trace=allocations:64K");
+    for (size_t s = 0; s < 3; s++)
+        for (size_t bytes = 0; bytes < ALLOCATED; bytes += sizes[s])
+            rb_vm_trace_buffer_allocated(&objspace, &buffer, sizes[s]);
+    struct trace *trace = finish_traced();
+    double bytes = (double)trace_number(trace_event(trace, "trace", "summary", 0), "allocation_bytes");
+    assert_true(fabs(bytes / (3.0 * ALLOCATED) - 1) < 0.1); /* some 1,700 samples, a standard deviation of 1.3 % */
+    trace_free(trace);
+}
+
 static void
 collection_of_another_objspace_changes_nothing(void **state)
 {
@@ -382,7 +506,7 @@ static void
 gc_that_can_not_sample_is_refused(void **state)
 {
     (void)state;
-    rb_vm_trace_allocations_supported(NULL);
+    rb_vm_trace_allocations_supported(NULL, NULL);
     struct rb_vm_trace_stream *stream = &rb_vm_trace_allocations;
     assert_null(stream->refuse(0, NULL));
     assert_string_equal(stream->refuse(1, NULL), "this GC has no sampling of allocations; the default GC has");
@@ -404,6 +528,10 @@ main(void)
         isolated_test(nothing_is_read_after_the_program_has_ended),
         isolated_test(living_sample_is_saved_with_its_class_and_backtrace),
         isolated_test(sample_that_is_older_than_a_reset_is_not_written_when_it_is_freed),
+        isolated_test(buffer_is_followed_by_the_object_that_owned_it_at_the_next_collection),
+        isolated_test(buffer_is_freed_when_its_object_has_another_one),
+        isolated_test(buffers_without_the_gvl_and_in_a_collection_are_counted),
+        isolated_test(buffers_are_sampled_by_their_bytes),
         isolated_test(collection_of_another_objspace_changes_nothing),
         isolated_test(objects_that_moved_are_found),
         isolated_test(full_table_leaves_samples_untracked),

@@ -109,6 +109,22 @@ short_waits_are_counted_unless_the_run_before_was_long(void **state)
 }
 
 static void
+threads_without_a_scheduler_can_be_left_out(void **state)
+{
+    (void)state;
+    start_with("vm-trace=fibers:scheduler:min=0ns");
+    turn(LONG_NS, LONG_NS); /* none has one */
+    fake_host.in_scheduler = &task;
+    turn(LONG_NS, LONG_NS);
+    go(&loop_fiber, &task);
+    struct trace *trace = finish();
+    assert_int_equal(trace_count(trace, "fiber", NULL), 1);
+    assert_int_equal(trace_event(trace, "fiber", NULL, 0)->tid, 1003);
+    assert_int_equal(trace_number(trace_event(trace, "trace", "settings", 0), "fibers_of_schedulers"), 1);
+    trace_free(trace);
+}
+
+static void
 a_fiber_that_has_ended_resumes_nobody(void **state)
 {
     (void)state;
@@ -149,6 +165,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         isolated_test(a_wait_says_where_and_what_came_before),
         isolated_test(short_waits_are_counted_unless_the_run_before_was_long),
+        isolated_test(threads_without_a_scheduler_can_be_left_out),
         isolated_test(a_fiber_that_has_ended_resumes_nobody),
         isolated_test(what_began_before_the_trace_begins_with_it),
     };

@@ -18,7 +18,7 @@ begin_gaps(void)
 static void
 start_gc(void)
 {
-    rb_vm_trace_allocations_supported(begin_gaps);
+    rb_vm_trace_allocations_supported(begin_gaps, NULL);
     assert_true(rb_vm_trace_parse_vm_option("vm-trace=gc"));
     start_traced(.exit_rate = 1);
     assert_int_equal(rb_vm_trace_gc_on, 1);

@@ -733,10 +733,28 @@ memory_that_held_less_than_the_window_is_reported(void **state)
     end();
 }
 
+/* As of a preset without a JIT: requested, and not begun. */
+static void
+streams_that_did_not_begin_have_nothing_to_save(void **state)
+{
+    (void)state;
+    start_recorder(.exit_rate = 1);
+    for (size_t i = 0; rb_vm_trace_streams[i]; i++)
+        if (!rb_vm_trace_streams[i]->rate) rb_vm_trace_streams[i]->rate = 1;
+    struct trace *trace = saved();
+    assert_int_equal(trace_count(trace, "trace", "more_settings"), 1); /* of so many streams */
+    assert_int_equal(trace_number(trace_event(trace, "trace", "more_settings", 0), "samples_ns"), 1);
+    trace_free(trace);
+    assert_true(rb_vm_trace_recorder_reset(main_ractor.vm_trace));
+    trace_free(saved());
+    free_traced();
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        isolated_test(streams_that_did_not_begin_have_nothing_to_save),
         isolated_test(traces_that_are_saved_to_one_path_are_kept_apart),
         isolated_test(patterns_name_each_saved_trace),
         isolated_test(memory_that_held_less_than_the_window_is_reported),

@@ -7,9 +7,12 @@
 #include <unistd.h>
 
 #include "internal.h"
+#include "internal/array.h"
+#include "internal/bignum.h"
 #include "internal/class.h"
 #include "internal/cont.h"
 #include "internal/gc.h"
+#include "internal/hash.h"
 #include "internal/imemo.h"
 #include "internal/string.h"
 #include "internal/variable.h"
@@ -1225,17 +1228,34 @@ string_malloc_bytes(VALUE string)
     return (RBASIC(string)->flags & (heap | others)) == heap ? (uint64_t)RSTRING(string)->as.heap.aux.capa + 1 : 0;
 }
 
-uint64_t
-rb_vm_trace_host_malloc_bytes(uintptr_t object, bool collecting)
+static uint64_t
+if_below(uint64_t bytes, size_t below)
 {
-    switch (BUILTIN_TYPE((VALUE)object)) {
+    return bytes < below ? bytes : 0;
+}
+
+/* Before 4.1, a table's bins are a buffer of their own. */
+static uint64_t
+hash_malloc_bytes(VALUE hash, uint64_t bytes, size_t below)
+{
+    if (RUBY_API_VERSION_CODE >= 40100 || !RHASH_ST_TABLE_P(hash)) return if_below(bytes, below);
+    const uint64_t entries = (3 * sizeof(st_data_t)) << RHASH_ST_TABLE(hash)->entry_power;
+    return if_below(entries, below) + if_below(bytes > entries ? bytes - entries : 0, below);
+}
+
+uint64_t
+rb_vm_trace_host_malloc_bytes(uintptr_t object, size_t below, bool collecting)
+{
+    const VALUE value = (VALUE)object;
+    const enum ruby_value_type type = BUILTIN_TYPE(value);
+    switch (type) {
       case T_NONE:
       case T_ZOMBIE:
       case T_MOVED:
       case T_NODE:
         return HOST_BYTES_UNKNOWN;
       case T_STRING:
-        if (collecting) return string_malloc_bytes((VALUE)object);
+        if (collecting) return if_below(string_malloc_bytes(value), below);
         break;
       case T_OBJECT:
       case T_ARRAY:
@@ -1250,7 +1270,92 @@ rb_vm_trace_host_malloc_bytes(uintptr_t object, bool collecting)
       default: /* tables that a thread may be changing, and functions of extensions */
         if (collecting) return HOST_BYTES_UNKNOWN;
     }
-    return rb_obj_memsize_of((VALUE)object) - rb_gc_obj_slot_size((VALUE)object);
+    const uint64_t bytes = rb_obj_memsize_of(value) - rb_gc_obj_slot_size(value);
+    if (type == T_HASH) return hash_malloc_bytes(value, bytes, below);
+    return type == T_STRING || type == T_ARRAY || type == T_BIGNUM ? if_below(bytes, below) : bytes;
+}
+
+/* From a frame within the function that has all registers in its own. */
+NO_SANITIZE("address", NOINLINE(static size_t words_of_stack(const uintptr_t *end, uintptr_t *words, size_t capacity)));
+static size_t
+words_of_stack(const uintptr_t *end, uintptr_t *words, size_t capacity)
+{
+    enum { MOST_WORDS = 256, LEAST_ADDRESS = 1 << 16 };
+    const uintptr_t *from = __builtin_frame_address(0);
+    size_t count = 0;
+    for (const uintptr_t *at = from; at < end && at < from + MOST_WORDS && count < capacity; at++) {
+        const uintptr_t word = *at;
+        if (word % sizeof(VALUE) || word < LEAST_ADDRESS || ((uintptr_t)from <= word && word < (uintptr_t)end)) continue;
+        size_t known = 0;
+        while (known < count && words[known] != word) known++;
+        if (known == count) words[count++] = word;
+    }
+    return count;
+}
+
+size_t
+rb_vm_trace_host_stack_words(struct rb_execution_context_struct *ec, uintptr_t *words, size_t capacity)
+{
+    __builtin_unwind_init();
+    size_t count = 0;
+    if (count < capacity && ec->cfp && !SPECIAL_CONST_P(ec->cfp->self)) words[count++] = ec->cfp->self;
+    return count + words_of_stack((const uintptr_t *)ec->machine.stack_start, words + count, capacity - count);
+}
+
+static VALUE
+string_owner(VALUE string, const void *buffer, size_t bytes)
+{
+    const VALUE flags = RBASIC(string)->flags;
+    if (!(flags & STR_NOEMBED) || RSTRING(string)->as.heap.ptr != buffer) return 0;
+    if (flags & STR_SHARED) return RSTRING(string)->as.heap.aux.shared;
+    const size_t capacity = (size_t)RSTRING(string)->as.heap.aux.capa, terminator = 4; /* bytes at most */
+    return capacity < bytes && bytes <= capacity + terminator ? string : 0;
+}
+
+static VALUE
+array_owner(VALUE array, const void *buffer, size_t bytes)
+{
+    const VALUE flags = RBASIC(array)->flags;
+    if (flags & RARRAY_EMBED_FLAG || RARRAY(array)->as.heap.ptr != buffer) return 0;
+    if (flags & RARRAY_SHARED_FLAG) return RARRAY(array)->as.heap.aux.shared_root;
+    return (size_t)RARRAY(array)->as.heap.aux.capa * sizeof(VALUE) == bytes ? array : 0;
+}
+
+static VALUE
+hash_owner(VALUE hash, const void *buffer)
+{
+    if (!RHASH_ST_TABLE_P(hash)) return 0;
+    const st_table *table = RHASH_ST_TABLE(hash);
+#if RUBY_API_VERSION_CODE < 40100
+    if (table->bins == buffer) return hash;
+#endif
+    return (const void *)table->entries == buffer ? hash : 0;
+}
+
+uintptr_t
+rb_vm_trace_host_buffer_owner(uintptr_t slot, const void *buffer, size_t bytes)
+{
+    const VALUE value = (VALUE)slot;
+    switch (BUILTIN_TYPE(value)) {
+      case T_STRING: return (uintptr_t)string_owner(value, buffer, bytes);
+      case T_ARRAY: return (uintptr_t)array_owner(value, buffer, bytes);
+      case T_HASH: return (uintptr_t)hash_owner(value, buffer);
+      case T_BIGNUM:
+        return FL_TEST_RAW(value, BIGNUM_EMBED_FLAG) || RBIGNUM(value)->as.heap.digits != buffer ? 0 : slot;
+      default: return 0;
+    }
+}
+
+size_t
+rb_vm_trace_host_table_offset(void)
+{
+    return sizeof(struct RHash);
+}
+
+bool
+rb_vm_trace_host_collecting_p(void)
+{
+    return rb_during_gc();
 }
 
 uintptr_t
@@ -1550,6 +1655,12 @@ method_of_object_p(const struct vm_trace_frame *frame, VALUE object)
     const rb_callable_method_entry_t *method = (const rb_callable_method_entry_t *)frame->method;
     VALUE owner = method ? method->owner : rb_cObject;
     return owner != rb_cObject && owner != rb_mKernel && owner != rb_cBasicObject && rb_obj_is_kind_of(object, owner);
+}
+
+bool
+rb_vm_trace_host_scheduler_p(struct rb_execution_context_struct *ec)
+{
+    return RTEST(rb_ec_thread_ptr(ec)->scheduler);
 }
 
 size_t

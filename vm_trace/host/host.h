@@ -216,6 +216,9 @@ struct rb_execution_context_struct *rb_vm_trace_host_fiber_context(uintptr_t fib
  */
 uint32_t rb_vm_trace_host_fiber_track(struct rb_execution_context_struct *ec);
 
+/* Whether the thread of `ec` has a fiber scheduler. */
+bool rb_vm_trace_host_scheduler_p(struct rb_execution_context_struct *ec);
+
 /* Whether the fiber of `ec` has frames: it has begun, and has not ended. */
 bool rb_vm_trace_host_fiber_alive_p(struct rb_execution_context_struct *ec);
 
@@ -351,12 +354,33 @@ void rb_vm_trace_host_clear_object(uintptr_t object);
 
 /*
  * Bytes that an object holds outside of its slot, by malloc: what ObjectSpace.memsize_of says, without
- * the slot. HOST_BYTES_UNKNOWN: they can't be read now. With the GVL, and no other ractor running, or
- * `collecting`: by a collection that has marked the objects and has not swept any. Then it reads only
- * the words of objects whose size is there, which those of an extension's data are not.
+ * the slot, and without buffers of `below` bytes or more if the object is one of those that own buffers
+ * (rb_vm_trace_host_buffer_owner). HOST_BYTES_UNKNOWN: they can't be read now. With the GVL, and no other
+ * ractor running, or `collecting`: by a collection that has marked the objects and has not swept any. Then it
+ * reads only the words of objects whose size is there, which those of an extension's data are not.
  */
 #define HOST_BYTES_UNKNOWN UINT64_MAX
-uint64_t rb_vm_trace_host_malloc_bytes(uintptr_t object, bool collecting);
+uint64_t rb_vm_trace_host_malloc_bytes(uintptr_t object, size_t below, bool collecting);
+
+/*
+ * Words that may be the address of an object to which the C function that allocates will give a buffer: the
+ * frame's receiver, and what is in registers and in the innermost part of the C stack. Returns how many. For the
+ * current thread.
+ */
+size_t rb_vm_trace_host_stack_words(struct rb_execution_context_struct *ec, uintptr_t *words, size_t capacity);
+
+/*
+ * The object that owns a buffer of so many bytes: the one in the slot, if it is a string, an array, a hash or
+ * a big integer that has the buffer, or the hidden one that it shares the buffer with. 0: none. When
+ * rb_vm_trace_host_malloc_bytes may be called.
+ */
+uintptr_t rb_vm_trace_host_buffer_owner(uintptr_t slot, const void *buffer, size_t bytes);
+
+/* Where the table of a hash is in its slot: code that grows the table may know only that address. */
+size_t rb_vm_trace_host_table_offset(void);
+
+/* Whether the current thread's ractor is in a collection, so that nothing can be allocated. */
+bool rb_vm_trace_host_collecting_p(void);
 
 /* Where an object is now, while a compaction updates references. */
 uintptr_t rb_vm_trace_host_moved_to(uintptr_t object);

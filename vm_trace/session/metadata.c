@@ -47,66 +47,92 @@ list_streams(char *text, size_t bytes)
     }
 }
 
+/* A text, or a number, under a name that few traces have: not a fixed string, which is written to every chunk. */
 static bool
-write_stream_settings(struct vm_trace_event *event)
+rare_text(struct vm_trace_event *event, const char *name, const char *text)
 {
-    bool ok = true;
-    EACH_STREAM(stream, write_settings) ok = ok && stream->write_settings(event);
+    struct vm_trace_slot slot;
+    return rb_vm_trace_writer_define(event->writer, &slot, name, strlen(name)) &&
+        event_text(event, (enum known_string)slot.index, text, strlen(text));
+}
+
+static bool
+rare_number(struct vm_trace_event *event, const char *name, uint32_t value)
+{
+    struct vm_trace_slot slot;
+    if (!rb_vm_trace_writer_define(event->writer, &slot, name, strlen(name))) return false;
+    event_uint32(event, (enum known_string)slot.index, value);
+    return true;
+}
+
+/* The command line and the methods come from outside. */
+static bool
+clean_text(struct vm_trace_event *event, enum known_string name, const char *text, size_t bytes)
+{
+    char *copy;
+    const char *clean = rb_vm_trace_text_clean(text, &bytes, &copy);
+    bool ok = event_text(event, name, clean, bytes);
+    free(copy);
     return ok;
 }
 
-bool
-rb_vm_trace_write_settings(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, const void *what)
+/* What is not of one stream. */
+static bool
+add_common_settings(struct vm_trace_event *event, const char *snapshot)
 {
-    const char *snapshot = what;
     const char *ruby = rb_vm_trace_host_description(), *base = rb_vm_trace_host_base();
     char command[4096], flags[256];
     size_t command_bytes = command_line(command, sizeof(command));
-    char *copy;
-    const char *clean = rb_vm_trace_text_clean(command, &command_bytes, &copy);
     list_streams(flags, sizeof(flags));
-
-    struct vm_trace_event event;
-    bool begun = rb_vm_trace_event_begin(&event, ractor, ec, capture.begin_ns) &&
-        event_text(&event, STRING_COMMAND, clean, command_bytes);
-    free(copy);
-    if (!begun) return false;
-    if (!event_text(&event, STRING_RUBY, ruby, strlen(ruby))) return false;
-    if (!event_text(&event, STRING_BASE, base, strlen(base))) return false;
-    if (!event_text(&event, STRING_JIT, capture.jit, strlen(capture.jit))) return false;
-    if (!event_text(&event, STRING_FLAGS, flags, strlen(flags))) return false;
-    event_uint32(&event, STRING_PID, capture.pid);
-    if (!write_stream_settings(&event)) return false;
-    if (capture.stack_frames) {
-        /* Not a fixed string, which is written to every chunk: few traces have it. */
-        struct vm_trace_slot name;
-        if (!rb_vm_trace_writer_define(event.writer, &name, "stack", 5)) return false;
-        event_uint32(&event, (enum known_string)name.index, capture.stack_frames);
-    }
+    if (!clean_text(event, STRING_COMMAND, command, command_bytes)) return false;
+    if (!event_text(event, STRING_RUBY, ruby, strlen(ruby))) return false;
+    if (!event_text(event, STRING_BASE, base, strlen(base))) return false;
+    if (!event_text(event, STRING_JIT, capture.jit, strlen(capture.jit))) return false;
+    if (!event_text(event, STRING_FLAGS, flags, strlen(flags))) return false;
+    event_uint32(event, STRING_PID, capture.pid);
+    if (capture.stack_frames && !rare_number(event, "stack", capture.stack_frames)) return false;
     const char *methods = rb_vm_trace_methods();
-    if (methods) {
-        size_t bytes = strlen(methods);
-        char *methods_copy;
-        const char *clean_methods = rb_vm_trace_text_clean(methods, &bytes, &methods_copy);
-        bool written = event_text(&event, STRING_METHODS, clean_methods, bytes);
-        free(methods_copy);
-        if (!written) return false;
-    }
+    if (methods && !clean_text(event, STRING_METHODS, methods, strlen(methods))) return false;
     if (session.max_size.bytes) {
         const char *keep = session.max_size.keep_oldest ? "oldest" : "newest";
-        event_uint64(&event, STRING_MAX_BYTES, session.max_size.bytes);
-        if (!event_text(&event, STRING_KEEP, keep, strlen(keep))) return false;
+        event_uint64(event, STRING_MAX_BYTES, session.max_size.bytes);
+        if (!event_text(event, STRING_KEEP, keep, strlen(keep))) return false;
     }
-    if (snapshot && !event_text(&event, STRING_SNAPSHOT, snapshot, strlen(snapshot))) return false;
-    /* An event has a limited number of arguments: with all others set, there is no room for this one. */
-    if (session.memory.window_ns && event.arguments < FXT_ARGS_MAX)
-        event_uint32(&event, STRING_SECONDS, (uint32_t)(session.memory.window_ns / 1000000000));
-    if (session.left_out[0] && event.arguments < FXT_ARGS_MAX) { /* nor for this one */
-        struct vm_trace_slot name;
-        if (!rb_vm_trace_writer_define(event.writer, &name, "left_out", 8)) return false;
-        if (!event_text(&event, (enum known_string)name.index, session.left_out, strlen(session.left_out))) return false;
+    if (session.memory.window_ns)
+        event_uint32(event, STRING_SECONDS, (uint32_t)(session.memory.window_ns / 1000000000));
+    return !snapshot || event_text(event, STRING_SNAPSHOT, snapshot, strlen(snapshot));
+}
+
+static bool
+end_settings(struct vm_trace_event *event, bool first)
+{
+    static const char more[] = "more_settings";
+    struct vm_trace_slot slot = { .index = STRING_SETTINGS };
+    return (first || rb_vm_trace_writer_define(event->writer, &slot, more, sizeof(more) - 1)) &&
+        event_end(event, FXT_EVENT_INSTANT, STRING_TRACE, slot.index);
+}
+
+/* An event has a limited number of arguments: what has no room is in the next one. */
+bool
+rb_vm_trace_write_settings(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, const void *what)
+{
+    enum { MOST_OF_A_STREAM = 3 };
+    struct vm_trace_event event;
+    bool first = true;
+    if (!rb_vm_trace_event_begin(&event, ractor, ec, capture.begin_ns) || !add_common_settings(&event, what)) return false;
+    EACH_STREAM(stream, write_settings) {
+        if (event.arguments + MOST_OF_A_STREAM > FXT_ARGS_MAX) {
+            if (!end_settings(&event, first) || !rb_vm_trace_event_begin(&event, ractor, ec, capture.begin_ns)) return false;
+            first = false;
+        }
+        if (!stream->write_settings(&event)) return false;
     }
-    return event_end(&event, FXT_EVENT_INSTANT, STRING_TRACE, STRING_SETTINGS);
+    if (session.left_out[0] && event.arguments == FXT_ARGS_MAX) {
+        if (!end_settings(&event, first) || !rb_vm_trace_event_begin(&event, ractor, ec, capture.begin_ns)) return false;
+        first = false;
+    }
+    if (session.left_out[0] && !rare_text(&event, "left_out", session.left_out)) return false;
+    return end_settings(&event, first);
 }
 
 bool

@@ -15,7 +15,7 @@
  */
 const struct vm_trace_preset rb_vm_trace_presets[] = {
     { "default", "exits:rate=97,markers,threads,gc" },
-    { "profile", "default,samples:1ms,states,allocations" },
+    { "profile", "default,samples:1ms,states,allocations,fibers:scheduler" },
     { "full", NULL },
     { NULL, NULL }
 };

@@ -72,7 +72,7 @@ begin_file(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct
         rb_vm_trace_chunk_file_begin_ring(&capture.file);
         ok = rb_vm_trace_writer_next_chunk(&ractor->writer);
     }
-    if (ok && session.memory.bytes) ok = rb_vm_trace_recorder_begin();
+    if (ok && session.memory.bytes) ok = rb_vm_trace_recorder_begin(ractor->writer.events);
     if (ok) {
         rb_vm_trace_chunk_file_recording(&capture.file, true);
         return NULL;

@@ -26,8 +26,7 @@
 
 enum {
     BUFFER_WORDS = 1 << 13, /* what is copied goes to the file in pieces of that many */
-    MAX_DEPTH_SLOTS = 64,   /* threads whose open spans are known at once */
-    FIRST_EVENTS = 2        /* of memory: the settings and the host */
+    MAX_DEPTH_SLOTS = 64    /* threads whose open spans are known at once */
 };
 
 static struct {
@@ -391,7 +390,7 @@ copy_chunks(struct copy *copy)
     return i;
 }
 
-/* Give the settings, the only event in so many bytes at the start, the time of the first event that was kept. */
+/* Give the settings, the only events in so many bytes at the start, the time of the first event that was kept. */
 static void
 set_begin(struct copy *copy, uint64_t bytes)
 {
@@ -399,14 +398,13 @@ set_begin(struct copy *copy, uint64_t bytes)
     uint64_t header;
     if (copy->first_ns == UINT64_MAX || flags < 0 || bytes > sizeof(copy->buffer)) return;
     if (pread(fd, copy->buffer, (size_t)bytes, 0) != (ssize_t)bytes) return;
-    size_t at = 1, size, words = (size_t)bytes / FXT_WORD_BYTES;
-    while ((size = record_at(copy->buffer, at, words, &header)) > 0 &&
-           fxt_bits(header, FXT_HEADER_TYPE) != FXT_RECORD_EVENT) at += size;
-    if (size == 0) return;
     /* With O_APPEND it would be written at the end. */
-    off_t to = (off_t)((at + 1) * FXT_WORD_BYTES);
-    if (fcntl(fd, F_SETFL, flags & ~O_APPEND) == 0 &&
-        pwrite(fd, &copy->first_ns, sizeof(copy->first_ns), to) < 0) { /* as it was */
+    if (fcntl(fd, F_SETFL, flags & ~O_APPEND) != 0) return;
+    bool ok = true;
+    for (size_t at = 1, size, words = (size_t)bytes / FXT_WORD_BYTES;
+         ok && (size = record_at(copy->buffer, at, words, &header)) > 0; at += size) {
+        if (fxt_bits(header, FXT_HEADER_TYPE) != FXT_RECORD_EVENT) continue;
+        ok = pwrite(fd, &copy->first_ns, sizeof(copy->first_ns), (off_t)((at + 1) * FXT_WORD_BYTES)) > 0; /* else as it was */
     }
     fcntl(fd, F_SETFL, flags);
 }
@@ -689,12 +687,12 @@ rb_vm_trace_recorder_write(struct rb_vm_trace_save *save)
 /* --- moments ----------------------------------------------------------------------------------------------- */
 
 bool
-rb_vm_trace_recorder_begin(void)
+rb_vm_trace_recorder_begin(uint64_t events)
 {
     if (!recorder.ractor) recorder.ractor = rb_vm_trace_ractor_zeros(); /* aligned to more than malloc's 16 bytes */
     if (!recorder.ractor) return false;
     rb_vm_trace_writer_init(&recorder.ractor->writer, &recorder.out, capture.pid);
-    recorder.unsaved = FIRST_EVENTS;
+    recorder.unsaved = events;
     rb_vm_trace_recorder_threads();
     __atomic_store_n(&recorder.open, true, __ATOMIC_RELEASE);
     return true;

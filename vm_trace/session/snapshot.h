@@ -119,8 +119,8 @@ void rb_vm_trace_recorder_crash(void);
 
 /* --- for session.c ---------------------------------------------------------------------------- */
 
-/* The memory is there, and has its settings. False: no memory for the rest. */
-bool rb_vm_trace_recorder_begin(void);
+/* The memory is there, and has its first events: the settings and the host. False: no memory for the rest. */
+bool rb_vm_trace_recorder_begin(uint64_t events);
 
 /* In the child of a fork, with all locks held: forget what the parent was at. Then, without them: threads. */
 void rb_vm_trace_recorder_begin_child(void);

@@ -19,6 +19,13 @@ uint32_t event_insn(struct pool *pool, const struct fxt_event *event);
 /* Such a name without its index, which is set, or set to NO_INSN_INDEX. */
 enum { NO_INSN_INDEX = -1 };
 struct fxt_string insn_without_index(struct fxt_string insn, int64_t *index_out);
+/* Whether an event of the category trace has settings of streams. */
+static inline bool
+event_settings_p(const struct fxt_event *event)
+{
+    return event->name.id == STRING_SETTINGS || event->name.id == STRING_MORE_SETTINGS;
+}
+
 /* Returns a string, or STRING_NONE. */
 uint32_t event_text(struct pool *pool, const struct fxt_event *event, uint32_t name);
 /* Whether the settings say that the oldest events of the file may come behind the newest. A recorder saves its memory in

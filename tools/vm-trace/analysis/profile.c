@@ -16,8 +16,9 @@ struct object {
     uint32_t process; /* the key */
     uint32_t number_low, number_high;
     uint32_t node; /* 0: the event of its allocation is not there (yet) */
+    uint32_t class_name; /* STRING_NONE: the same */
     uint64_t size, weight, malloc_bytes;
-    bool alive;
+    bool alive, of_holder;
 };
 enum { OBJECT_KEYS = 3, OBJECTS_MAX = 4 * 1024 * 1024 };
 
@@ -203,20 +204,30 @@ profile_object(void *context, const struct fxt_object *object)
     }
 }
 
-/* The stack of an object with its class, or 0: the event has none. */
+/* The stack of an object, or 0: the event has none. */
 static uint32_t
 object_node(struct profile *profile, const struct fxt_event *event, bool alive)
 {
-    struct pool *pool = reader_pool(profile->reader);
-    uint32_t class_name = alive ? pool_without_addresses(pool, event_text(pool, event, STRING_CLASS))
-                                : event_reason(pool, event);
     /* Who says that it is alive need not be the thread that allocated it. */
     uint32_t root = alive ? 0 : thread_of(profile, event);
     uint32_t node = profile_end_of(profile, profile_stack(profile, root, event, 0));
-    if (node == root) {
-        node = profile_child(profile, root, pool_intern(pool, PROFILE_NO_STACK, sizeof PROFILE_NO_STACK - 1), false);
-    }
-    return profile->with_reasons ? profile_child(profile, node, class_name, true) : node;
+    if (node != root) return node;
+    struct pool *pool = reader_pool(profile->reader);
+    return profile_child(profile, root, pool_intern(pool, PROFILE_NO_STACK, sizeof PROFILE_NO_STACK - 1), false);
+}
+
+/* A class may have got its name since it was allocated. Only the end of a buffer says whose it was. */
+static void
+find_class(struct profile *profile, struct object *object, const struct fxt_event *event, bool alive)
+{
+    struct pool *pool = reader_pool(profile->reader);
+    bool holder = alive && fxt_event_arg(event, STRING_HOLDER) != NULL;
+    bool described = alive && object->class_name == STRING_NONE && fxt_event_arg(event, STRING_CLASS) != NULL;
+    if (holder || described) {
+        uint32_t name = event_text(pool, event, holder ? STRING_HOLDER : STRING_CLASS);
+        object->class_name = pool_without_addresses(pool, name);
+        object->of_holder = holder;
+    } else if (!alive && !object->of_holder) object->class_name = event_reason(pool, event);
 }
 
 static void
@@ -229,6 +240,7 @@ add_object(struct profile *profile, const struct fxt_event *event)
     if (object == NULL) return;
     if (alive) object->malloc_bytes = event_uint(event, STRING_MALLOC_BYTES, 0);
     object->alive |= alive;
+    if (alive || weight > 0) find_class(profile, object, event, alive);
     if (weight == 0 || (object->node != 0 && alive)) return;
     object->node = object_node(profile, event, alive);
     object->size = event_uint(event, STRING_SIZE, 0);
@@ -243,7 +255,9 @@ add_objects(struct profile *profile)
         if (!object->alive || object->node == 0) continue;
         double objects = object->size > 0 ? (double)object->weight / (double)object->size : 0;
         uint64_t held = (uint64_t)((double)object->malloc_bytes * objects + 0.5);
-        profile_add(profile, object->node, object->weight + held);
+        uint32_t node = object->node;
+        if (profile->with_reasons) node = profile_child(profile, node, object->class_name, true);
+        profile_add(profile, node, object->weight + held);
     }
 }
 

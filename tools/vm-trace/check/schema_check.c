@@ -384,6 +384,17 @@ check_exit(struct schema_check *check, struct process *process, const struct fxt
 /* --- events of category trace -------------------------------------------------------- */
 
 static void
+read_stream_settings(struct schema_check *check, const struct fxt_event *event)
+{
+    execution_check_settings(&check->execution, event);
+    call_check_settings(&check->calls, check->reader, event);
+    stream_counts_settings(&check->syscalls, event);
+    stream_counts_settings(&check->fibers, event);
+    stream_counts_settings(&check->sched, event);
+    stream_counts_settings(&check->samples.counts, event);
+}
+
+static void
 read_settings(struct schema_check *check, struct process *process, const struct fxt_event *event)
 {
     uint64_t pid;
@@ -408,12 +419,7 @@ read_settings(struct schema_check *check, struct process *process, const struct 
     const struct fxt_string flags = fxt_event_text(event, STRING_FLAGS);
     process->exit_samples = text_has_word(flags, "exits:samples");
     process->in_order = !newest && !text_has_word(flags, "syscalls") && !text_has_word(flags, "sched");
-    execution_check_settings(&check->execution, event);
-    call_check_settings(&check->calls, check->reader, event);
-    stream_counts_settings(&check->syscalls, event);
-    stream_counts_settings(&check->fibers, event);
-    stream_counts_settings(&check->sched, event);
-    stream_counts_settings(&check->samples.counts, event);
+    read_stream_settings(check, event);
 }
 
 static void
@@ -478,6 +484,7 @@ check_trace_event(struct schema_check *check, struct process *process, const str
 {
     switch (event->name.id) {
       case STRING_SETTINGS: read_settings(check, process, event); break;
+      case STRING_MORE_SETTINGS: read_stream_settings(check, event); break;
       case STRING_SITE: check_site(check, process, event); break;
       case STRING_COUNTER: check_counter(process, event); break;
       case STRING_COUNTS: read_counts(check, process, event); break;

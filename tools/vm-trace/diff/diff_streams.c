@@ -221,8 +221,8 @@ add_classes(struct diff_adder *adder)
         const struct allocation_row *row = row_table_at(&rows, i);
         const uint32_t names[4] = {row->class_name};
         double bytes = (double)row->all.bytes;
-        add(adder, names, row->file, bytes, 0, row->variance);
-        add_to_sum(adder, DIFF_ALLOCATED, row->file, bytes, row->variance);
+        add(adder, names, row->file, bytes, 0, row->all.variance);
+        add_to_sum(adder, DIFF_ALLOCATED, row->file, bytes, row->all.variance);
     }
     allocation_rows_free(&rows);
     find_unseen(adder->diff, adder->streams->unseen);

@@ -50,8 +50,10 @@ add_trace_event(struct page_data *data, const struct fxt_event *event)
       case STRING_SETTINGS:
         data->has_settings = true;
         data->summarized = false;
-        time_samples_settings(&data->samples, event);
         shown_origin_settings(&data->origin, event);
+        /* fall through */
+      case STRING_MORE_SETTINGS:
+        time_samples_settings(&data->samples, event);
         for (unsigned i = 0; i < event->arg_count; i++)
             add_setting(data, pool_id(data->pool, event->args[i].name), arg_text(data->pool, &event->args[i]));
         break;

@@ -323,6 +323,7 @@ struct place {
     /* The rows with most of each: index + 1; 0: none. */
     uint32_t exits, iseq, allocations;
     uint64_t most_lost_ns, most_interpreted_ns, most_bytes;
+    double bytes_variance;
 };
 enum { PLACES_MAX = 256 * 1024 };
 
@@ -450,7 +451,9 @@ gather_garbage(const struct view *view, struct by_place *by_place, double cpu_pa
     for (uint32_t i = 0; i < by_place->allocations.count && by_place->places_garbage; i++) {
         const struct allocation_row *row = row_table_at(&by_place->allocations, i);
         struct place *place = row->frame != STRING_NONE ? place_of(by_place, row->frame) : NULL;
-        if (place != NULL) add_part(&place->bytes, &place->most_bytes, &place->allocations, row->all.bytes, i);
+        if (place == NULL) continue;
+        add_part(&place->bytes, &place->most_bytes, &place->allocations, row->all.bytes, i);
+        place->bytes_variance += row->all.variance;
     }
 }
 
@@ -495,7 +498,8 @@ garbage_of(const struct by_place *by_place, const struct place *place)
     const struct allocation_row *sum = &by_place->allocated;
     if (place->bytes == 0) return (struct uncertain){0};
     double share = (double)place->bytes / (double)sum->all.bytes;
-    double margin = allocations_exact(sum) ? 0 : allocation_margin(share, sum->all.samples);
+    const struct allocation_count part = {.bytes = place->bytes, .variance = place->bytes_variance};
+    double margin = allocation_margin(&part, &sum->all);
     return (struct uncertain){share * by_place->gc_ns, margin * by_place->gc_ns};
 }
 

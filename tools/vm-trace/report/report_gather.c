@@ -87,6 +87,14 @@ add_setting(void *context, uint32_t name, uint32_t value)
 }
 
 static void
+add_each_setting(struct report *report, const struct fxt_event *event, uint32_t number)
+{
+    struct setting_adder adder = {report, number};
+    for (unsigned i = 0; i < event->arg_count; i++)
+        add_setting(&adder, pool_id(report->pool, event->args[i].name), arg_text(report->pool, &event->args[i]));
+}
+
+static void
 add_settings(struct report *report, const struct fxt_event *event, uint32_t number)
 {
     struct report_process *process = report_process(report, number);
@@ -98,9 +106,7 @@ add_settings(struct report *report, const struct fxt_event *event, uint32_t numb
     process->code = event_code_settings(event);
     process->timed |= text_has_word(fxt_event_text(event, STRING_FLAGS), "states");
     shown_origin_settings(&process->origin, event);
-    struct setting_adder adder = {report, number};
-    for (unsigned i = 0; i < event->arg_count; i++)
-        add_setting(&adder, pool_id(report->pool, event->args[i].name), arg_text(report->pool, &event->args[i]));
+    add_each_setting(report, event, number);
 }
 
 static void
@@ -178,6 +184,7 @@ add_trace_event(struct report *report, const struct fxt_event *event, uint32_t n
         process->shown = true;
         add_settings(report, event, number);
         return;
+      case STRING_MORE_SETTINGS: add_each_setting(report, event, number); return;
       case STRING_JIT: add_jit(report, event, number); return;
       case STRING_HOST: add_origin(report, event, number); return;
       case STRING_CUT: process->cut = true; return;

@@ -526,7 +526,13 @@ add_allocations(struct report *report, struct document *document)
                       : document_text(document,
                                       "about %s, estimated from %s sample%s; ± is the 95 %% interval of a share", bytes,
                                       samples, plural(sum.all.samples)));
-    uint64_t unknown = sum.all.samples - sum.freed.samples - sum.alive.samples;
+    if (sum.not_followed.samples > 0) {
+        document_line(document, "",
+                      document_text(document,
+                                    "not followed: %s of it, in buffers that had grown by then or that C code holds",
+                                    bytes_text(bytes, sum.not_followed.bytes)));
+    }
+    uint64_t unknown = sum.all.samples - sum.freed.samples - sum.alive.samples - sum.not_followed.samples;
     if (unknown > 0) {
         document_line(document, "",
                       document_text(document, "what became of %s of them is not in the trace",

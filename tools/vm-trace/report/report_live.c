@@ -327,11 +327,70 @@ add_methods(const struct view *view, const struct report_live *live)
     row_table_free(&rows);
 }
 
+/* --- memory -------------------------------------------------------------------------------------------------- */
+
+enum { MARGIN };
+
+static struct cell
+alive_cell(const struct table_def *def, unsigned own, const void *row)
+{
+    (void)def, (void)own;
+    return cell_number((uint64_t)(allocation_live_margin(&((const struct allocation_row *)row)->live) + 0.5));
+}
+
+static bool
+alive_found(const struct table_def *def, const void *row)
+{
+    const struct allocation_row *place = row;
+    return place->live.samples > 0 && found(def->context, def->view, place->frame);
+}
+
+/* What was alive when the trace was saved, however old it is. */
+static void
+add_alive(const struct view *view, const struct report_live *live)
+{
+    static const struct table_column columns[] = {
+        {"bytes", "bytes", COLUMN_COUNT, MEMBER(allocation_row, live_bytes)},
+        {"margin", "±", COLUMN_COUNT, OWN_CELL(MARGIN)},
+        {"objects", "objects", COLUMN_COUNT, MEMBER(allocation_row, live_objects)},
+        {"age_ns", "age", COLUMN_DURATION, QUANTILE(50, allocation_row, ages)},
+        {"class_name", "class", COLUMN_TEXT, NAMED(allocation_row, class_name)},
+        {"frame", "method and line", COLUMN_TEXT, NAMED(allocation_row, frame)},
+    };
+    struct allocation_row sum;
+    const unsigned by = ALLOCATIONS_BY_CLASS | ALLOCATIONS_BY_FRAME;
+    struct row_table rows = allocations_group(&view->report->allocations, by, &sum);
+    view_table(&(struct table_def){.view = view, .id = "live_memory",
+                                   .title = text_of("Alive, most bytes first (sampled; age: the median)"), .rows = &rows,
+                                   COLUMNS_OF(columns), .sort = {"bytes", "class_name", "frame"}, .counts = alive_found,
+                                   .cell = alive_cell, .context = live, .no_rest = true})->one_line = true;
+    allocation_rows_free(&rows);
+}
+
+static void
+add_memory_line(const struct view *view)
+{
+    struct allocation_row sum;
+    struct row_table rows = allocations_group(&view->report->allocations, 0, &sum);
+    allocation_rows_free(&rows);
+    if (sum.live.samples == 0) return;
+    char parts[PARTS][PART_BYTES], bytes[NUMBER_TEXT], margin[NUMBER_TEXT];
+    snprintf(parts[0], PART_BYTES, "%s ± %s alive", bytes_text(bytes, sum.live_bytes),
+             bytes_text(margin, (uint64_t)(allocation_live_margin(&sum.live) + 0.5)));
+    snprintf(parts[1], PART_BYTES, "%s of it by malloc", bytes_text(bytes, sum.live_malloc_bytes));
+    add_parts(view, "memory", 2, parts);
+}
+
 void
 report_live(struct report *report, struct document *document, const struct report_live *live)
 {
     const struct view view = {report, document, live->rows};
     add_lines(&view, live);
+    add_memory_line(&view);
+    if (live->alive) {
+        add_alive(&view, live);
+        return;
+    }
     if (live->causes > 0) add_causes(&view, live);
     add_exits(&view, live);
     add_threads(&view, live);

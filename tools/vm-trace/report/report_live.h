@@ -9,6 +9,7 @@ struct report_live {
     unsigned rows;      /* of each table, at most */
     unsigned causes;    /* rows of the table of causes; 0: without it */
     bool methods;       /* with the table of methods */
+    bool alive;         /* only the table of what is alive, in place of the others */
     bool by_count;      /* exits: the most frequent ones first; else those that lost most time */
     const char *search; /* only rows with this text in them, in upper or lower case; "": all */
 };

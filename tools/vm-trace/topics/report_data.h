@@ -196,6 +196,7 @@ struct report {
     bool windowed; /* --since or --until */
     bool times_only; /* --since, --until or --thread, which sites do not record */
     bool exits_only; /* --reason or --method, which durations do not have */
+    bool alive_of_any_age; /* also what was allocated before the time that is wanted, if it is described */
     bool chooses;    /* `choice` passes only a part */
 
     struct duration_pairs *pairs;       /* of the current file */

@@ -264,6 +264,7 @@ filter_trace(struct trace_filter *filter, const struct fxt_event *event)
 {
     switch (event->name.id) {
       case STRING_SETTINGS:
+      case STRING_MORE_SETTINGS:
       case STRING_HOST:
       case STRING_JIT:
         if (event->ts_ns < filter->to_ns || filter->to_ns == INT64_MAX)

@@ -16,13 +16,15 @@
 
 int rb_vm_trace_allocations_on;
 unsigned rb_vm_trace_allocations_due;
+size_t rb_vm_trace_buffers_from = SIZE_MAX;
 
 struct vm_trace_allocations_state {
     uint64_t samples;             /* recorded */
     uint64_t bytes;               /* that these stand for */
     uint64_t last_ns;             /* of the last `freed` or `alive`: each has a time of its own */
-    const void *objspace;         /* of the sample that has no class yet */
+    void *objspace;               /* of the sample that has no class yet */
     size_t slot_bytes;            /* of the same; 0: there is none */
+    bool in_buffer;               /* a buffer is being recorded */
     struct vm_trace_text_cache names; /* of classes */
 };
 
@@ -30,7 +32,10 @@ struct vm_trace_allocations_state {
 
 static uint64_t last_sample;          /* the number of the last one in this trace */
 static uint64_t randomness;           /* see random_bits */
+static unsigned sampling;             /* its number, from 1; a child of a fork begins another one */
+static uint64_t buffers_left_out;     /* that were allocated without the GVL, or in a collection */
 static void (*begin_gaps)(void);      /* NULL: the GC can't sample */
+static bool (*slot_p)(void *objspace, uintptr_t word);
 
 static struct vm_trace_allocations_state *
 allocations_of(const struct rb_vm_trace_ractor *ractor)
@@ -41,9 +46,10 @@ allocations_of(const struct rb_vm_trace_ractor *ractor)
 /* --- when ------------------------------------------------------------------------------------------ */
 
 void
-rb_vm_trace_allocations_supported(void (*function)(void))
+rb_vm_trace_allocations_supported(void (*gaps)(void), bool (*slot)(void *objspace, uintptr_t word))
 {
-    begin_gaps = function;
+    begin_gaps = gaps;
+    slot_p = slot;
 }
 
 const char *
@@ -69,13 +75,20 @@ begin_random(void)
     randomness ^= rb_vm_trace_clock_system_ns() * UINT64_C(0x9E3779B97F4A7C15) + rb_vm_trace_capture.pid;
 }
 
+/* Bytes, exponentially distributed with the mean `rate`. */
+static double
+random_distance(void)
+{
+    double uniform = (double)((random_bits() >> 11) + 1) * 0x1p-53; /* in (0, 1] */
+    return -log(uniform) * (double)rb_vm_trace_allocations.rate;
+}
+
 size_t
 rb_vm_trace_allocation_gap(size_t slot_bytes)
 {
     uint64_t rate = rb_vm_trace_allocations.rate;
     if (rate <= 1) return rate ? 1 : RB_VM_TRACE_MOST_OBJECTS;
-    double uniform = (double)((random_bits() >> 11) + 1) * 0x1p-53; /* in (0, 1] */
-    double objects = -log(uniform) * (double)rate / (double)slot_bytes;
+    double objects = random_distance() / (double)slot_bytes;
     return 1 + (objects < (double)RB_VM_TRACE_MOST_OBJECTS ? (size_t)objects : RB_VM_TRACE_MOST_OBJECTS - 1);
 }
 
@@ -87,7 +100,28 @@ static uint32_t
 weight_of(size_t slot_bytes)
 {
     double bytes = (double)slot_bytes, rate = (double)rb_vm_trace_allocations.rate;
-    return rate <= 1 ? (uint32_t)slot_bytes : (uint32_t)(bytes / -expm1(-bytes / rate) + 0.5);
+    double weight = rate <= 1 ? bytes : bytes / -expm1(-bytes / rate) + 0.5;
+    return weight < UINT32_MAX ? (uint32_t)weight : UINT32_MAX;
+}
+
+/*
+ * Whether a buffer is a sample. Each native thread counts on its own, without a lock: the sample points of all
+ * together are a Poisson process, too.
+ */
+static bool
+buffer_due_p(size_t bytes)
+{
+    static __thread double to_sample;
+    static __thread unsigned of_sampling;
+    if (rb_vm_trace_allocations.rate <= 1) return rb_vm_trace_allocations.rate == 1;
+    if (of_sampling != sampling) {
+        of_sampling = sampling;
+        to_sample = random_distance();
+    }
+    to_sample -= (double)bytes;
+    if (to_sample > 0) return false;
+    to_sample = random_distance();
+    return true;
 }
 
 /* --- samples --------------------------------------------------------------------------------------- */
@@ -108,7 +142,7 @@ current_ractor(struct rb_execution_context_struct **ec_out)
 }
 
 void
-rb_vm_trace_allocation_due(const void *objspace, size_t slot_bytes)
+rb_vm_trace_allocation_due(void *objspace, size_t slot_bytes)
 {
     struct rb_execution_context_struct *ec;
     struct rb_vm_trace_ractor *ractor = current_ractor(&ec);
@@ -124,6 +158,10 @@ struct sample {
     uint32_t size, weight;
     const struct vm_trace_string *class_name;
     bool stack, untracked;
+    void *objspace;
+    uintptr_t object;   /* 0: a buffer */
+    const void *buffer;
+    size_t buffer_bytes;
 };
 
 static bool
@@ -176,11 +214,17 @@ make_class_name(const void *object, char *buffer, size_t capacity)
 
 /* NULL: no memory. */
 static struct vm_trace_live_origin *
-keep_origin(struct rb_vm_trace_ractor *ractor, const struct sample *sample)
+keep_origin(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, const struct sample *sample)
 {
     struct vm_trace_live_origin *origin = calloc(1, sizeof(*origin));
     if (!origin) return NULL;
     origin->refs = 1;
+    if (!sample->object) {
+        origin->buffer = sample->buffer;
+        origin->buffer_bytes = sample->buffer_bytes;
+        origin->word_count = rb_vm_trace_host_stack_words(ec, origin->words, LIVE_SAMPLES_WORDS);
+    }
+    if (!rb_vm_trace_capture.in_memory) return origin;
     origin->size = sample->size;
     origin->weight = sample->weight;
     origin->ns = sample->ns;
@@ -191,6 +235,34 @@ keep_origin(struct rb_vm_trace_ractor *ractor, const struct sample *sample)
     return NULL;
 }
 
+/* Writes a sample, and follows it from now on if there is room. */
+static void
+record(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, struct sample *sample)
+{
+    struct vm_trace_allocations_state *state = allocations_of(ractor);
+    sample->weight = weight_of(sample->object ? sample->size : sample->buffer_bytes);
+    sample->stack = stacks_capture(&ractor->stacks, ec, 0);
+    sample->ns = clock_now_ns(&ractor->clock);
+    sample->number = __atomic_add_fetch(&last_sample, 1, __ATOMIC_RELAXED);
+    struct vm_trace_live_sample live = { .objspace = sample->objspace, .sample = sample->number,
+                                         .malloc_bytes = HOST_BYTES_UNKNOWN, .epoch = ractor->epoch };
+    if (rb_vm_trace_capture.in_memory || !sample->object) live.origin = keep_origin(ractor, ec, sample);
+    size_t place = sample->object || live.origin ? rb_vm_trace_live_samples_take() : LIVE_SAMPLES_MOST;
+    sample->untracked = place == LIVE_SAMPLES_MOST;
+    bool written = rb_vm_trace_event_write_in_epoch(ractor, ec, write_sample, sample);
+    if (written) {
+        state->samples++;
+        state->bytes += sample->weight;
+    }
+    if (!sample->untracked && written) {
+        if (sample->object) rb_vm_trace_live_samples_put(place, sample->object, live);
+        else rb_vm_trace_live_samples_put_buffer(place, live);
+        return;
+    }
+    if (!sample->untracked) rb_vm_trace_live_samples_give_back(place);
+    rb_vm_trace_live_origin_release(live.origin);
+}
+
 void
 rb_vm_trace_allocated_slow(uintptr_t object)
 {
@@ -198,35 +270,39 @@ rb_vm_trace_allocated_slow(uintptr_t object)
     struct rb_vm_trace_ractor *ractor = rb_vm_trace_ractor_current(&ec);
     if (!ractor || !allocations_of(ractor)->slot_bytes) return; /* another ractor's sample */
     struct vm_trace_allocations_state *state = allocations_of(ractor);
-    size_t slot_bytes = state->slot_bytes;
+    struct sample sample = { .size = (uint32_t)state->slot_bytes, .objspace = state->objspace, .object = object };
     state->slot_bytes = 0;
     __atomic_fetch_sub(&rb_vm_trace_allocations_due, 1, __ATOMIC_RELAXED);
     if (!rb_vm_trace_allocations_on || !trace_on()) return;
 
     rb_vm_trace_host_clear_object(object);
-    struct sample sample = { .size = (uint32_t)slot_bytes, .weight = weight_of(slot_bytes) };
     size_t in_cache;
     sample.class_name = rb_vm_trace_text_cache_find(&state->names, make_class_name, &object, &in_cache);
     if (!sample.class_name) {
         ractor->lost++;
         return;
     }
-    sample.stack = stacks_capture(&ractor->stacks, ec, 0);
-    sample.ns = clock_now_ns(&ractor->clock);
-    sample.number = __atomic_add_fetch(&last_sample, 1, __ATOMIC_RELAXED);
-    size_t place = rb_vm_trace_live_samples_take();
-    sample.untracked = place == LIVE_SAMPLES_MOST;
-    bool written = rb_vm_trace_event_write_in_epoch(ractor, ec, write_sample, &sample);
-    struct vm_trace_live_sample live = { .objspace = state->objspace, .sample = sample.number,
-                                         .malloc_bytes = HOST_BYTES_UNKNOWN, .epoch = ractor->epoch };
-    if (!sample.untracked && written) {
-        if (rb_vm_trace_capture.in_memory) live.origin = keep_origin(ractor, &sample);
-        rb_vm_trace_live_samples_put(place, object, live);
+    record(ractor, ec, &sample);
+}
+
+/* The object that will own the buffer is not known yet, see live_samples.h. */
+void
+rb_vm_trace_buffer_allocated_slow(void *objspace, const void *buffer, size_t bytes)
+{
+    if (!buffer_due_p(bytes) || !trace_on()) return;
+    struct rb_execution_context_struct *ec = rb_vm_trace_host_current();
+    if (!ec || !rb_vm_trace_host_has_gvl_p(ec) || rb_vm_trace_host_collecting_p()) {
+        __atomic_fetch_add(&buffers_left_out, 1, __ATOMIC_RELAXED);
+        return;
     }
-    else if (!sample.untracked) rb_vm_trace_live_samples_give_back(place);
-    if (!written) return;
-    state->samples++;
-    state->bytes += sample.weight;
+    struct rb_vm_trace_ractor *ractor = current_ractor(&ec);
+    struct vm_trace_allocations_state *state = ractor ? allocations_of(ractor) : NULL;
+    if (!ractor || state->in_buffer) return;
+    state->in_buffer = true;
+    struct sample sample = { .size = bytes < UINT32_MAX ? (uint32_t)bytes : UINT32_MAX, .class_name = KNOWN(BUFFER),
+                             .objspace = objspace, .buffer = buffer, .buffer_bytes = bytes };
+    record(ractor, ec, &sample);
+    state->in_buffer = false;
 }
 
 /* --- what became of them --------------------------------------------------------------------------- */
@@ -263,8 +339,11 @@ write_fate(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct
     event_uint32(&event, key, fate->sample->survived);
     bool known = fate->sample->malloc_bytes != HOST_BYTES_UNKNOWN;
     if (known && !event_uint64_rarely(&event, KNOWN(MALLOC_BYTES), fate->sample->malloc_bytes)) return false;
-    bool origin = fate->name == KNOWN(ALIVE) && fate->sample->origin;
-    if (origin && !add_origin(&event, fate->sample->origin, fate->ns)) return false;
+    const struct vm_trace_live_origin *origin = fate->sample->origin;
+    const struct vm_trace_string *holder = origin ? __atomic_load_n(&origin->holder, __ATOMIC_ACQUIRE) : NULL;
+    if (holder && !event_interned_rarely(&event, KNOWN(HOLDER), holder)) return false;
+    bool described = fate->name == KNOWN(ALIVE) && origin && origin->class_name;
+    if (described && !add_origin(&event, origin, fate->ns)) return false;
     return event_end(&event, FXT_EVENT_INSTANT, in, name);
 }
 
@@ -301,7 +380,7 @@ rb_vm_trace_allocations_marked(void *objspace, bool (*alive)(void *objspace, uin
 }
 
 void
-rb_vm_trace_allocations_absorbed(const void *to, const void *from)
+rb_vm_trace_allocations_absorbed(void *to, const void *from)
 {
     if (trace_on()) rb_vm_trace_live_samples_absorbed(to, from);
 }
@@ -367,7 +446,7 @@ static void
 put_living(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec)
 {
     const struct vm_trace_live_sample *sample = &living.samples[living.next++];
-    if (ractor) put_fate(ractor, ec, sample, KNOWN(ALIVE));
+    if (ractor) put_fate(ractor, ec, sample, sample->ownerless ? KNOWN(FREED) : KNOWN(ALIVE));
     rb_vm_trace_live_origin_release(sample->origin);
 }
 
@@ -394,11 +473,15 @@ write_living(struct rb_vm_trace_ractor *ractor, struct vm_trace_totals *totals)
     return living.next < living.count;
 }
 
+enum { SAMPLES, BYTES, LEFT_OUT };
+static const char *const counters[] = { [SAMPLES] = "allocation_samples", [BYTES] = "allocation_bytes",
+                                        [LEFT_OUT] = "allocation_buffers_left_out", NULL };
+
 /* Clears nothing: the next trace does, when it begins. */
 static void
 report_living(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, struct vm_trace_totals *totals)
 {
-    (void)totals; /* events are counted with those of the ractor */
+    *stream_counter(&rb_vm_trace_allocations, totals, LEFT_OUT) += buffers_left_out; /* events count with the ractor's */
     if (!ractor || !rb_vm_trace_allocations.rate || !make_room()) return;
     note_living();
     while (living.next < living.count) put_living(ractor, ec);
@@ -445,12 +528,15 @@ start_allocations(bool by_flags)
     (void)by_flags;
     if (!rb_vm_trace_allocations.rate) return NULL;
     if (!rb_vm_trace_known_init()) return "out of memory";
-    if (!rb_vm_trace_live_samples_init()) return "out of memory";
+    if (!rb_vm_trace_live_samples_init(slot_p)) return "out of memory";
     rb_vm_trace_live_samples_clear(false);
     last_sample = 0;
     rb_vm_trace_allocations_due = 0;
     begin_random();
+    sampling++;
+    buffers_left_out = 0;
     rb_vm_trace_allocations_on = 1;
+    rb_vm_trace_buffers_from = slot_p ? LIVE_SAMPLES_BUFFER : SIZE_MAX;
     if (begin_gaps) begin_gaps();
     return NULL;
 }
@@ -461,6 +547,7 @@ stop_allocations(void)
     if (!rb_vm_trace_allocations_on) return;
     if (!program_ended) rb_vm_trace_live_samples_measure();
     rb_vm_trace_allocations_on = 0;
+    rb_vm_trace_buffers_from = SIZE_MAX;
     if (begin_gaps) begin_gaps();
 }
 
@@ -471,8 +558,10 @@ begin_child(void)
     rb_vm_trace_live_samples_clear(true);
     living.next = living.count = 0;
     last_sample = 0;
+    buffers_left_out = 0;
     rb_vm_trace_allocations_due = 0;
     begin_random();
+    sampling++;
 }
 
 static void
@@ -507,9 +596,6 @@ free_room(void)
     rb_vm_trace_live_samples_clear(false);
 }
 
-enum { SAMPLES, BYTES };
-static const char *const counters[] = { [SAMPLES] = "allocation_samples", [BYTES] = "allocation_bytes", NULL };
-
 static void
 add_counts(const struct rb_vm_trace_ractor *ractor, struct vm_trace_totals *totals)
 {
@@ -522,7 +608,8 @@ static bool
 write_settings(struct vm_trace_event *event)
 {
     const uint64_t rate = rb_vm_trace_allocations.rate;
-    return !rate || rb_vm_trace_event_setting(event, "allocations", rate);
+    if (rate && !rb_vm_trace_event_setting(event, "allocations", rate)) return false;
+    return !rate || rb_vm_trace_event_setting(event, "allocations_buffers_from", LIVE_SAMPLES_BUFFER);
 }
 
 struct rb_vm_trace_stream rb_vm_trace_allocations = {

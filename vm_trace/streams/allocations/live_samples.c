@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FREE, TAKEN }; /* no addresses of objects */
+enum { FREE, TAKEN, WANTED, LOST }; /* no addresses of objects. The owner of a buffer is WANTED, or it has LOST it */
 
 static struct {
     uintptr_t objects[LIVE_SAMPLES_MOST]; /* apart from the rest, because most of a search reads only these */
@@ -20,6 +20,7 @@ static struct {
 
 static size_t first_free; /* no earlier place is free, except those that are being freed */
 static size_t end;        /* no place from here on was ever taken */
+static bool (*slot_p)(void *objspace, uintptr_t word);
 
 /*
  * Guards origins in the table: who copies takes a reference before a new sample in the same place gives
@@ -28,8 +29,9 @@ static size_t end;        /* no place from here on was ever taken */
 static pthread_mutex_t origins_lock = PTHREAD_MUTEX_INITIALIZER;
 
 bool
-rb_vm_trace_live_samples_init(void)
+rb_vm_trace_live_samples_init(bool (*function)(void *objspace, uintptr_t word))
 {
+    slot_p = function;
     if (table) return true;
     table = rb_vm_trace_platform_zeros(sizeof(*table));
     return table != NULL;
@@ -40,6 +42,7 @@ rb_vm_trace_live_origin_release(struct vm_trace_live_origin *origin)
 {
     if (!origin || __atomic_sub_fetch(&origin->refs, 1, __ATOMIC_ACQ_REL) > 0) return;
     rb_vm_trace_string_release(origin->class_name);
+    rb_vm_trace_string_release(origin->holder);
     for (size_t i = 0; i < VM_TRACE_KEPT_FRAMES; i++) rb_vm_trace_string_release(origin->frames[i]);
     free(origin);
 }
@@ -116,12 +119,64 @@ rb_vm_trace_live_samples_give_back(size_t place)
     lower_to(&first_free, place);
 }
 
+void
+rb_vm_trace_live_samples_put_buffer(size_t place, struct vm_trace_live_sample sample)
+{
+    rb_vm_trace_live_samples_put(place, WANTED, sample);
+}
+
 /* What can't be read now stays what it was. */
 static void
 read_malloc_bytes(struct vm_trace_live_sample *sample, uintptr_t object, bool collecting)
 {
-    uint64_t bytes = rb_vm_trace_host_malloc_bytes(object, collecting);
+    uint64_t bytes = rb_vm_trace_host_malloc_bytes(object, LIVE_SAMPLES_BUFFER, collecting);
     if (bytes != HOST_BYTES_UNKNOWN) __atomic_store_n(&sample->malloc_bytes, bytes, __ATOMIC_RELAXED);
+}
+
+/* Whether a word is the address of an object, of the class that is named then, that has the buffer. */
+static bool
+owner_p(const struct vm_trace_live_sample *sample, struct vm_trace_live_origin *origin, uintptr_t word,
+        uintptr_t *owner_out)
+{
+    if (!slot_p(sample->objspace, word)) return false;
+    *owner_out = rb_vm_trace_host_buffer_owner(word, origin->buffer, origin->buffer_bytes);
+    if (!*owner_out) return false;
+    char name[256];
+    size_t bytes = rb_vm_trace_host_class_name(word, name, sizeof(name));
+    struct vm_trace_string *holder = rb_vm_trace_string_intern(name, bytes < sizeof(name) ? bytes : sizeof(name));
+    __atomic_store_n(&origin->holder, holder, __ATOMIC_RELEASE);
+    return true;
+}
+
+/* LOST: there is none. */
+static uintptr_t
+find_owner(const struct vm_trace_live_sample *sample, struct vm_trace_live_origin *origin)
+{
+    uintptr_t owner;
+    for (size_t i = 0; i < origin->word_count; i++) {
+        if (owner_p(sample, origin, origin->words[i], &owner)) return owner;
+        if (owner_p(sample, origin, origin->words[i] - rb_vm_trace_host_table_offset(), &owner)) return owner;
+    }
+    return LOST;
+}
+
+/* The object whose fate is that of the sample at a place, after a look at it; LOST. */
+static uintptr_t
+look_at(size_t place, bool collecting)
+{
+    struct vm_trace_live_sample *sample = &table->samples[place];
+    struct vm_trace_live_origin *origin = sample->origin;
+    uintptr_t object = object_at(place), owner = LOST;
+    if (object == LOST) return LOST;
+    if (!origin || !origin->buffer) {
+        read_malloc_bytes(sample, object, collecting);
+        return object;
+    }
+    if (object == WANTED) owner = find_owner(sample, origin);
+    else owner = rb_vm_trace_host_buffer_owner(object, origin->buffer, origin->buffer_bytes);
+    if (!owner || (owner != LOST && !slot_p(sample->objspace, owner))) owner = LOST;
+    __atomic_store_n(&table->objects[place], owner, __ATOMIC_RELEASE);
+    return owner;
 }
 
 void
@@ -129,7 +184,7 @@ rb_vm_trace_live_samples_measure(void)
 {
     for (size_t place = 0; table && place < end; place++) {
         uintptr_t object = object_at(place);
-        if (object != FREE && object != TAKEN) read_malloc_bytes(&table->samples[place], object, false);
+        if (object != FREE && object != TAKEN) look_at(place, false);
     }
 }
 
@@ -144,21 +199,20 @@ rb_vm_trace_live_samples_marked(void *objspace, bool (*alive)(void *objspace, ui
         if (object == FREE || object == TAKEN) continue;
         struct vm_trace_live_sample *sample = &table->samples[place];
         if (__atomic_load_n(&sample->objspace, __ATOMIC_RELAXED) != objspace) continue;
-        read_malloc_bytes(sample, object, true);
-        if (alive(objspace, object)) {
+        object = look_at(place, true);
+        if (object != LOST && alive(objspace, object)) {
             __atomic_store_n(&sample->survived, sample->survived + 1, __ATOMIC_RELAXED);
             continue;
         }
-        struct vm_trace_live_sample was = *sample;
+        freed(data, sample); /* before the place is free: a new sample gives its origin back */
         __atomic_store_n(&table->objects[place], FREE, __ATOMIC_RELEASE);
         if (lowest > place) lowest = place;
-        freed(data, &was);
     }
     lower_to(&first_free, lowest < count ? lowest : count);
 }
 
 void
-rb_vm_trace_live_samples_absorbed(const void *to, const void *from)
+rb_vm_trace_live_samples_absorbed(void *to, const void *from)
 {
     size_t count = table ? __atomic_load_n(&end, __ATOMIC_ACQUIRE) : 0;
     for (size_t place = 0; place < count; place++) {
@@ -174,7 +228,7 @@ rb_vm_trace_live_samples_moved(uintptr_t (*moved_to)(uintptr_t object))
 {
     for (size_t place = 0; table && place < end; place++) {
         uintptr_t object = table->objects[place];
-        if (object != FREE && object != TAKEN) table->objects[place] = moved_to(object);
+        if (object > LOST) table->objects[place] = moved_to(object);
     }
 }
 
@@ -193,13 +247,14 @@ rb_vm_trace_live_samples_copy(struct vm_trace_live_sample *to, uint32_t epoch)
         copy->malloc_bytes = __atomic_load_n(&from->malloc_bytes, __ATOMIC_RELAXED);
         copy->epoch = from->epoch;
         copy->origin = from->origin;
+        copy->ownerless = object <= LOST;
         /*
          * Numbers are unique: the same number before and after the copy means that it is of one
          * sample.
          */
         __atomic_thread_fence(__ATOMIC_ACQUIRE);
         if (object_at(place) != object || from->sample != copy->sample) continue;
-        if (copy->epoch != epoch && !copy->origin) continue;
+        if (copy->epoch != epoch && (!copy->origin || !copy->origin->class_name || copy->ownerless)) continue;
         if (copy->origin) __atomic_add_fetch(&copy->origin->refs, 1, __ATOMIC_RELAXED);
         copied++;
     }

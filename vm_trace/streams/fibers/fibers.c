@@ -9,6 +9,8 @@
 #include "vm_trace/base/fiber_tracks.h"
 #include "vm_trace/capture/event.h"
 
+#include <string.h>
+
 struct fibers_state {
     uint64_t waits, left_out;
 };
@@ -61,6 +63,13 @@ write_wait(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct
     return event_end_id(&event, FXT_EVENT_DURATION_COMPLETE, (enum known_string)in, name, to_ns);
 }
 
+/* Whether switches of this thread are of interest: all, or those of a thread that has a fiber scheduler. */
+static bool
+of_interest_p(struct rb_execution_context_struct *ec)
+{
+    return !rb_vm_trace_fibers.only || rb_vm_trace_host_scheduler_p(ec);
+}
+
 /* How long the fiber ran until it was suspended, as far as that was in the trace. */
 static uint64_t
 ran_ns(const struct vm_trace_fiber_times *times, uint64_t begin_ns)
@@ -84,7 +93,7 @@ record(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec
 void
 rb_vm_trace_fibers_resumed(struct rb_execution_context_struct *from, struct rb_execution_context_struct *to)
 {
-    struct rb_vm_trace_ractor *ractor = recording_ractor_or_lost(to);
+    struct rb_vm_trace_ractor *ractor = of_interest_p(to) ? recording_ractor_or_lost(to) : NULL;
     uint32_t track = ractor ? rb_vm_trace_host_fiber_track(to) : 0;
     if (!track) return;
     uint64_t begin_ns = rb_vm_trace_epoch_begin_ns(&(uint32_t){ 0 }), now_ns = clock_now_ns(&ractor->clock);
@@ -105,7 +114,8 @@ void
 rb_vm_trace_fibers_suspended(struct rb_execution_context_struct *from)
 {
     /* One that has ended has left its track. */
-    struct rb_vm_trace_ractor *ractor = rb_vm_trace_host_fiber_alive_p(from) ? recording_ractor(from) : NULL;
+    bool interest = of_interest_p(from) && rb_vm_trace_host_fiber_alive_p(from);
+    struct rb_vm_trace_ractor *ractor = interest ? recording_ractor(from) : NULL;
     uint32_t track = ractor ? rb_vm_trace_host_fiber_track(from) : 0;
     if (track) rb_vm_trace_fiber_switch(track, clock_now_ns(&ractor->clock));
 }
@@ -120,6 +130,17 @@ rb_vm_trace_fibers_ready(uintptr_t fiber)
 }
 
 /* --- the stream -------------------------------------------------------------------------------- */
+
+static const char of_schedulers[] = "scheduler";
+
+static bool
+request_fibers(const char *option, uint64_t *rate_out, const char **only_out)
+{
+    (void)rate_out;
+    if (strcmp(option, of_schedulers) != 0) return false;
+    *only_out = of_schedulers;
+    return true;
+}
 
 static const char *
 start_fibers(bool by_flags)
@@ -157,17 +178,20 @@ static bool
 write_settings(struct vm_trace_event *event)
 {
     const struct rb_vm_trace_stream *stream = &rb_vm_trace_fibers;
-    return !stream->rate || rb_vm_trace_event_setting(event, "fibers_min_ns", stream->min_ns);
+    if (!stream->rate) return true;
+    if (stream->only && !rb_vm_trace_event_setting(event, "fibers_of_schedulers", 1)) return false;
+    return rb_vm_trace_event_setting(event, "fibers_min_ns", stream->min_ns);
 }
 
 struct rb_vm_trace_stream rb_vm_trace_fibers = {
     .name = "fibers",
-    .options = "min=DURATION (such as 1ms)",
+    .options = "scheduler (only threads that have one), min=DURATION (such as 1ms)",
     .takes_min = true,
     .default_min_ns = 100000,
     .counters = counters,
     .without_jit = true,
     .ractor_bytes = sizeof(struct fibers_state),
+    .request = request_fibers,
     .start = start_fibers,
     .stop = stop_fibers,
     .ractor_begin = count_from_0,

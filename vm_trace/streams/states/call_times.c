@@ -219,9 +219,12 @@ write_calls(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struc
     return event_end(&event, FXT_EVENT_INSTANT, STRING_TRACE, name);
 }
 
+/* Without buckets, no JIT was on so far. */
 static void
 report_bucket(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, size_t bucket)
 {
+    if (!buckets) return;
+
     const struct vm_trace_call_times *entry = __atomic_load_n(&buckets[bucket], __ATOMIC_ACQUIRE);
     for (; entry; entry = entry->next) {
         if (entry->trace != trace_id() || entry->epoch != trace_epoch()) continue;
@@ -235,7 +238,7 @@ report_bucket(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_str
 void
 rb_vm_trace_call_times_report(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec)
 {
-    for (size_t bucket = 0; buckets && bucket < BUCKETS; bucket++) report_bucket(ractor, ec, bucket);
+    for (size_t bucket = 0; bucket < BUCKETS; bucket++) report_bucket(ractor, ec, bucket);
 }
 
 static size_t next_bucket; /* of the snapshot that is being written */

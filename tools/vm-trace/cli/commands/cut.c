@@ -441,7 +441,7 @@ cut_event(void *context, const struct fxt_event *event)
     if (of_trace && event->name.id == STRING_SETTINGS) {
         cut_settings(cut, event);
     }
-    else if ((origin_event_p(event) || (of_trace && event->name.id == STRING_JIT)) && event->ts_ns < cut->from_ns) {
+    else if ((origin_event_p(event) || (of_trace && (event->name.id == STRING_JIT || event->name.id == STRING_MORE_SETTINGS))) && event->ts_ns < cut->from_ns) {
         decide(cut, true);
         if (cut->decision == KEEP) cut->decision = KEEP_ORIGIN;
         cut->unix_ns = event_uint(event, STRING_UNIX_NS, 0);

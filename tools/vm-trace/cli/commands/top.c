@@ -20,7 +20,7 @@
 
 static int64_t window_ns = 5 * INT64_C(1000000000), interval_ns = INT64_C(1000000000);
 static uint64_t count;
-static bool by_count;
+static bool by_count, alive;
 
 enum { SEARCH_BYTES = 64, LEAST_ROWS = 3 };
 
@@ -46,6 +46,7 @@ read_window(const struct options *options, int trace_count, char **traces)
         .since_ns = top.start_ns == INT64_MIN ? INT64_MIN : clock_ns(CLOCK_BOOTTIME) - window_ns - top.start_ns,
         .until_ns = INT64_MAX};
     struct report *report = report_new(options->memory_bytes, &filter);
+    report->alive_of_any_age = true;
     report_read_all(report, 0, trace_count, traces);
     return report;
 }
@@ -101,7 +102,7 @@ render_tables(const char *name, unsigned each, unsigned causes, bool methods)
     char *fit = display_fit(name, room);
     struct document document = {.title = document_text(&document, "%s%s", fit, seconds)};
     const struct report_live live = {.seconds = top.seconds, .rows = each, .causes = causes, .methods = methods,
-                                     .by_count = by_count, .search = top.search};
+                                     .alive = alive, .by_count = by_count, .search = top.search};
     const struct fxt_parts *parts = reader_parts(top.report->reader);
     if (fxt_parts_stopped(parts)) document_partial(&document, parts); /* faults of traces being written are none */
     report_live(top.report, &document, &live);
@@ -136,9 +137,9 @@ render(int rows)
     }
     /* Of a table: a blank line, its title, its columns. Small screens have fewer tables; causes name methods, too. */
     enum { LINES = 7, CAUSES = 3, AROUND = 3, CAUSES_LINES = 20, ALL_TABLES_LINES = 30 };
-    unsigned causes = rows >= CAUSES_LINES ? CAUSES : 0;
+    unsigned causes = rows >= CAUSES_LINES && !alive ? CAUSES : 0;
     bool methods = causes == 0 || rows >= ALL_TABLES_LINES;
-    int each = (rows - LINES - (causes > 0 ? AROUND + CAUSES : 0)) / (methods ? 3 : 2) - AROUND;
+    int each = (rows - LINES - (causes > 0 ? AROUND + CAUSES : 0)) / (alive ? 1 : methods ? 3 : 2) - AROUND;
     if (each < LEAST_ROWS) each = LEAST_ROWS;
     char *text = render_tables(name, (unsigned)each, causes, methods);
     while (each > 1 && lines_of(text) >= rows) { /* in a narrow terminal the head has more lines */
@@ -159,7 +160,7 @@ draw(void)
     char *text = render(rows), *bottom;
     if (top.typing) bottom = xformat("/%s_   Enter: done   Esc: show all", top.search);
     else
-        bottom = xformat("q: quit  s: sort  /: search%s%s  space: %s", top.search[0] != '\0' ? " " : "", top.search,
+        bottom = xformat("q: quit  s: sort  a: %s  /: search%s%s  space: %s", alive ? "time" : "alive", top.search[0] != '\0' ? " " : "", top.search,
                          top.paused ? "go on" : "pause");
     screen_draw(text, bottom);
     free(text);
@@ -188,6 +189,7 @@ take_key(int key)
     switch (tolower(key)) {
       case 'q': return false;
       case 's': by_count = !by_count; break;
+      case 'a': alive = !alive; break;
       case '/': top.typing = true; break;
       case ' ': top.paused = !top.paused; break;
       case SCREEN_ESCAPE: top.search[0] = '\0'; break;
@@ -291,6 +293,7 @@ static const struct cli_option top_options[] = {
     CLI_OPTION("window", "TIME", "show what was in so many last seconds (default 5)", take_time, &window_ns),
     CLI_OPTION("interval", "TIME", "read the traces again after so long (default 1), or later, so that\n"
                "reading takes a fifth of the time at most", take_time, &interval_ns),
+    CLI_OPTION("alive", NULL, "sampled objects that are alive, in place of the other tables (key a)", NULL, &alive),
     CLI_OPTION("by-count", NULL, "sort exits by their number, not by lost time (key s)", NULL, &by_count),
     {"count", "N", "end after so many times (default: never)", take_number, &count, 1, UINT64_MAX},
     OPTION_MEMORY,
@@ -313,9 +316,10 @@ const struct command command_top = {
         "must have been started with RUBY_VM_TRACE_CONTROL set (see vm-trace start). FOLDER has the\n"
         "traces of several processes, as vm-trace record writes them.\n"
         "\n"
-        "Keys: q quits; s sorts exits by lost time or by number; / searches for a text, which rows\n"
-        "must have (Esc: all); space stops and goes on. Without a terminal it prints one table\n"
-        "after the other; --count=1 prints one.\n",
+        "Keys: q quits; a shows which objects are alive, by class and method; s sorts exits by\n"
+        "lost time or by number; / searches for a text, which rows must have (Esc: all); space\n"
+        "stops and goes on. Without a terminal it prints one table after the other; --count=1\n"
+        "prints one.\n",
     .options = top_options,
     .run = run,
 };

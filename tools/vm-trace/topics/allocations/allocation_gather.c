@@ -25,6 +25,7 @@ read_allocation(struct report *report, const struct fxt_event *event, uint32_t p
         .weight_bytes = event_uint(event, STRING_WEIGHT, 0),
         .ts_ns = event->ts_ns,
         .untracked = event_uint(event, STRING_UNTRACKED, 0) != 0,
+        .buffer = event->name.id == STRING_BUFFER,
     };
     return report->filter.reason == NULL && glob_matches(&report->method_glob, report->pool, allocation->frame);
 }
@@ -49,14 +50,18 @@ add_fate(struct report *report, const struct fxt_event *event, uint32_t process)
         .ts_ns = event->ts_ns,
         .survived = event_uint(event, STRING_SURVIVED, 0),
         .malloc_bytes = event_uint(event, STRING_MALLOC_BYTES, UINT64_MAX),
+        .holder = fxt_event_arg(event, STRING_HOLDER) == NULL ? STRING_NONE
+                  : pool_without_addresses(report->pool, event_text(report->pool, event, STRING_HOLDER)),
     };
     /* Which thread allocated it is not there. */
     bool described = event_uint(event, STRING_WEIGHT, 0) > 0 && report->filter.thread == NULL;
     if (described && read_allocation(report, event, process, &allocation)) {
         uint64_t age_ns = event_uint(event, STRING_AGE_NS, 0);
-        allocation.class_name = pool_without_addresses(report->pool, event_text(report->pool, event, STRING_CLASS));
+        uint32_t class_name = event_text(report->pool, event, STRING_CLASS);
+        allocation.class_name = pool_without_addresses(report->pool, class_name);
+        allocation.buffer = class_name == STRING_BUFFER;
         allocation.ts_ns -= age_ns < INT64_MAX ? (int64_t)age_ns : INT64_MAX;
-        if (report_time_wanted(report, allocation.ts_ns)) fate.allocation = &allocation;
+        if (report->alive_of_any_age || report_time_wanted(report, allocation.ts_ns)) fate.allocation = &allocation;
     }
     allocations_fate(&report->allocations, &fate);
 }

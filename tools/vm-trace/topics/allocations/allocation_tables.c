@@ -58,7 +58,7 @@ static struct cell
 margin_cell(const struct allocation_count *count, const struct allocation_count *sum)
 {
     struct cell cell = cell_share(count->bytes, sum->bytes);
-    if (cell.present) cell.share = allocation_margin(cell.share, sum->samples);
+    if (cell.present) cell.share = allocation_margin(count, sum);
     return cell;
 }
 
@@ -197,6 +197,10 @@ add_totals(const struct view *view)
         {"freed_samples", NULL, COLUMN_COUNT, MEMBER(allocation_row, freed.samples)},
         {"alive_bytes", NULL, COLUMN_COUNT, MEMBER(allocation_row, alive.bytes)},
         {"alive_samples", NULL, COLUMN_COUNT, MEMBER(allocation_row, alive.samples)},
+        {"buffer_bytes", NULL, COLUMN_COUNT, MEMBER(allocation_row, buffers.bytes)},
+        {"buffer_samples", NULL, COLUMN_COUNT, MEMBER(allocation_row, buffers.samples)},
+        {"not_followed_bytes", NULL, COLUMN_COUNT, MEMBER(allocation_row, not_followed.bytes)},
+        {"not_followed_samples", NULL, COLUMN_COUNT, MEMBER(allocation_row, not_followed.samples)},
         {"malloc_bytes", NULL, COLUMN_COUNT, MEMBER(allocation_row, malloc_bytes)},
         {"live_bytes", NULL, COLUMN_COUNT, MEMBER(allocation_row, live_bytes)},
         {"live_margin", NULL, COLUMN_COUNT, OWN_CELL(LIVE_MARGIN)},

@@ -1,6 +1,7 @@
 /* allocations.c - see allocations.h */
 #include <math.h>
 
+#include "base/pool.h"
 #include "topics/allocations/allocations.h"
 
 enum fate { FATE_UNKNOWN, FATE_FREED, FATE_ALIVE };
@@ -15,7 +16,9 @@ struct allocation_sample {
     uint64_t survived;
     uint64_t malloc_bytes; /* UINT64_MAX: not known */
     int64_t allocated_ns, fate_ns;
+    uint32_t holder; /* of a buffer: the class that it counts for, or STRING_NONE */
     enum fate fate;
+    bool buffer;
 };
 enum { SAMPLE_KEYS = 3 };
 
@@ -72,6 +75,26 @@ describe(struct allocations *allocations, struct allocation_sample *sample, cons
     sample->size_bytes = (uint32_t)allocation->size_bytes;
     sample->weight_bytes = allocation->weight_bytes;
     sample->allocated_ns = allocation->ts_ns;
+    sample->buffer = allocation->buffer;
+}
+
+static void
+count(struct allocation_count *count, uint64_t size_bytes, uint64_t weight_bytes)
+{
+    double size = (double)size_bytes, weight = (double)weight_bytes;
+    count->samples++;
+    count->bytes += weight_bytes;
+    if (weight > size) count->variance += weight * (weight - size);
+}
+
+/* Adds a sample to its site. */
+static void
+count_allocated(struct allocation_row *site, uint64_t size_bytes, uint64_t weight_bytes, bool buffer)
+{
+    count(&site->all, size_bytes, weight_bytes);
+    site->slot_bytes += size_bytes;
+    if (buffer) count(&site->buffers, size_bytes, weight_bytes);
+    else if (size_bytes > 0) site->objects += (double)weight_bytes / (double)size_bytes;
 }
 
 void
@@ -79,17 +102,15 @@ allocations_add(struct allocations *allocations, const struct allocation *alloca
 {
     struct allocation_row *site = site_of(allocations, allocation);
     if (site == NULL) return;
-    double size = (double)allocation->size_bytes, weight = (double)allocation->weight_bytes;
-    site->all.samples++;
-    site->all.bytes += allocation->weight_bytes;
-    site->slot_bytes += allocation->size_bytes;
-    if (size > 0) site->objects += weight / size;
-    if (weight > size) site->variance += weight * (weight - size);
-    if (allocation->untracked) return;
-    struct allocation_sample *sample = sample_of(allocations, allocation->process, allocation->sample);
-    if (sample == NULL) return;
-    describe(allocations, sample, site, allocation);
-    sample->site = sample->live_site;
+    struct allocation_sample *sample = NULL;
+    if (!allocation->untracked) sample = sample_of(allocations, allocation->process, allocation->sample);
+    if (sample != NULL) {
+        describe(allocations, sample, site, allocation);
+        sample->site = sample->live_site;
+    }
+    /* A buffer that is followed counts when its class is known. */
+    if (sample == NULL || !allocation->buffer)
+        count_allocated(site, allocation->size_bytes, allocation->weight_bytes, allocation->buffer);
 }
 
 void
@@ -100,6 +121,7 @@ allocations_fate(struct allocations *allocations, const struct allocation_fate *
     sample->fate = fate->alive ? FATE_ALIVE : FATE_FREED;
     sample->survived = fate->survived;
     sample->malloc_bytes = fate->malloc_bytes;
+    sample->holder = fate->holder;
     sample->fate_ns = fate->ts_ns;
     if (fate->allocation == NULL || sample->live_site != 0) return;
     const struct allocation_row *site = site_of(allocations, fate->allocation);
@@ -107,10 +129,9 @@ allocations_fate(struct allocations *allocations, const struct allocation_fate *
 }
 
 static void
-count(struct allocation_count *count, const struct allocation_sample *sample)
+count_sample(struct allocation_count *sum, const struct allocation_sample *sample)
 {
-    count->samples++;
-    count->bytes += sample->weight_bytes;
+    count(sum, sample->size_bytes, sample->weight_bytes);
 }
 
 /* How many objects the sample represents; 0: it does not say. */
@@ -124,36 +145,66 @@ static void
 count_live(struct allocation_row *site, const struct allocation_sample *sample)
 {
     struct allocation_live *live = &site->live;
-    bool known = sample->malloc_bytes != UINT64_MAX;
-    double objects = objects_of(sample), malloc_bytes = known ? (double)sample->malloc_bytes : 0;
+    bool known = sample->buffer || sample->malloc_bytes != UINT64_MAX;
+    double objects = objects_of(sample), malloc_bytes = known && !sample->buffer ? (double)sample->malloc_bytes : 0;
     double bytes = sample->size_bytes + malloc_bytes;
     if (sample->size_bytes == 0) return;
     live->samples++;
     live->unread += !known;
-    live->slot_bytes += (double)sample->weight_bytes;
-    live->malloc_bytes += malloc_bytes * objects;
-    live->objects += objects;
+    if (sample->buffer) live->malloc_bytes += (double)sample->weight_bytes;
+    else {
+        live->slot_bytes += (double)sample->weight_bytes;
+        live->malloc_bytes += malloc_bytes * objects;
+        live->objects += objects;
+    }
     /* An object is a sample with the probability 1 / objects. */
     if (objects > 1) live->variance += objects * (objects - 1) * bytes * bytes;
     int64_t age_ns = sample->fate_ns - sample->allocated_ns;
     durations_add(&site->ages, age_ns > 0 ? (uint64_t)age_ns : 0);
 }
 
+/* The site of the same place, for the class of the object that owned a buffer. 0: as it was, there are too many. */
+static uint32_t
+site_of_holder(struct allocations *allocations, uint32_t number, uint32_t holder)
+{
+    const struct allocation_row *site = row_table_at(&allocations->sites, number - 1);
+    const uint32_t key[ALLOCATION_KEYS] = {site->file, holder, site->frame};
+    const struct allocation_row *of_holder = row_table_get(&allocations->sites, key);
+    if (of_holder == NULL) return number;
+    return 1 + (uint32_t)(of_holder - (struct allocation_row *)allocations->sites.rows);
+}
+
+/* Counts a buffer, now that it is known which object owned it: for the class of that. */
+static void
+add_buffer(struct allocations *allocations, struct allocation_sample *sample)
+{
+    if (sample->holder != STRING_NONE && sample->live_site != 0)
+        sample->live_site = site_of_holder(allocations, sample->live_site, sample->holder);
+    if (sample->site == 0) return;
+    if (sample->holder != STRING_NONE) sample->site = site_of_holder(allocations, sample->site, sample->holder);
+    count_allocated(row_table_at(&allocations->sites, sample->site - 1), sample->size_bytes, sample->weight_bytes, true);
+}
+
 void
 allocations_resolve(struct allocations *allocations)
 {
     for (uint32_t i = 0; i < allocations->samples.count; i++) {
-        const struct allocation_sample *sample = row_table_at(&allocations->samples, i);
+        struct allocation_sample *sample = row_table_at(&allocations->samples, i);
+        if (sample->buffer) add_buffer(allocations, sample);
         if (sample->live_site != 0 && sample->fate == FATE_ALIVE)
             count_live(row_table_at(&allocations->sites, sample->live_site - 1), sample);
         if (sample->site == 0 || sample->fate == FATE_UNKNOWN) continue;
         struct allocation_row *site = row_table_at(&allocations->sites, sample->site - 1);
+        if (sample->buffer && sample->holder == STRING_NONE) {
+            count_sample(&site->not_followed, sample);
+            continue;
+        }
         if (sample->malloc_bytes != UINT64_MAX) site->malloc_sum += (double)sample->malloc_bytes * objects_of(sample);
-        count(sample->fate == FATE_ALIVE ? &site->alive : &site->freed, sample);
-        if (sample->survived >= 1) count(&site->once, sample);
-        if (sample->survived >= 3) count(&site->three_times, sample);
+        count_sample(sample->fate == FATE_ALIVE ? &site->alive : &site->freed, sample);
+        if (sample->survived >= 1) count_sample(&site->once, sample);
+        if (sample->survived >= 3) count_sample(&site->three_times, sample);
         if (sample->fate != FATE_ALIVE && sample->survived == 0) continue;
-        count(&site->survivors, sample);
+        count_sample(&site->survivors, sample);
         durations_add(&site->survived, sample->survived);
     }
     row_table_free(&allocations->samples);
@@ -164,12 +215,15 @@ add_count(struct allocation_count *sum, const struct allocation_count *count)
 {
     sum->samples += count->samples;
     sum->bytes += count->bytes;
+    sum->variance += count->variance;
 }
 
 void
 allocation_row_add(struct allocation_row *sum, const struct allocation_row *row)
 {
     add_count(&sum->all, &row->all);
+    add_count(&sum->buffers, &row->buffers);
+    add_count(&sum->not_followed, &row->not_followed);
     add_count(&sum->freed, &row->freed);
     add_count(&sum->alive, &row->alive);
     add_count(&sum->survivors, &row->survivors);
@@ -178,7 +232,6 @@ allocation_row_add(struct allocation_row *sum, const struct allocation_row *row)
     sum->slot_bytes += row->slot_bytes;
     sum->objects += row->objects;
     sum->malloc_sum += row->malloc_sum;
-    sum->variance += row->variance;
     sum->live.samples += row->live.samples;
     sum->live.unread += row->live.unread;
     sum->live.slot_bytes += row->live.slot_bytes;
@@ -227,8 +280,12 @@ allocation_live_margin(const struct allocation_live *live)
     return 1.96 * sqrt(live->variance);
 }
 
+/* The parts of the whole are independent: of p = a / (a + b), (1 - p)^2 var(a) + p^2 var(b), by (a + b)^2. */
 double
-allocation_margin(double share, uint64_t samples)
+allocation_margin(const struct allocation_count *part, const struct allocation_count *whole)
 {
-    return samples == 0 ? 0 : 1.96 * sqrt(share * (1 - share) / (double)samples);
+    if (whole->bytes == 0) return 0;
+    double bytes = (double)whole->bytes, share = (double)part->bytes / bytes;
+    double others = whole->variance > part->variance ? whole->variance - part->variance : 0;
+    return 1.96 * sqrt((1 - share) * (1 - share) * part->variance + share * share * others) / bytes;
 }

@@ -5,8 +5,9 @@
  *      allocations_init -> allocations_add and allocations_fate for each event, in any order
  *      -> allocations_resolve -> allocations_group -> allocations_free
  *
- * A sample stands for `weight` bytes; their sum is an unbiased estimate of what was allocated. An object
- * survives a collection that marks it. Its fate may be in the file before its allocation, because
+ * A sample stands for `weight` bytes; their sum is an unbiased estimate of what was allocated, in slots and in
+ * large buffers, which are samples of their own. An object survives a collection that marks it, and a buffer
+ * survives with the object that owns it. A buffer without one is not followed. Its fate may be in the file before its allocation, because
  * writers fill chunks side by side.
  */
 #include "analysis/durations.h"
@@ -14,17 +15,18 @@
 
 enum { ALLOCATION_SITES_MAX = 1024 * 1024, ALLOCATION_SAMPLES_MAX = 4 * 1024 * 1024 };
 
-/* A number of samples, and the bytes that they stand for. */
+/* A number of samples, and the bytes that they represent. */
 struct allocation_count {
     uint64_t samples;
     uint64_t bytes;
+    double variance; /* of bytes: w (w - s) for each sample of size s with weight w */
 };
 
 /* Live objects: at the end of the trace, or when it was saved. Estimates, but for the samples. */
 struct allocation_live {
     uint64_t samples;
     uint64_t unread;                       /* of these: what they hold by malloc is not known */
-    double slot_bytes, malloc_bytes, objects;
+    double slot_bytes, malloc_bytes, objects; /* malloc_bytes: with those of buffers */
     double variance;                       /* of slot_bytes + malloc_bytes */
 };
 
@@ -34,11 +36,12 @@ struct allocation_row {
     uint32_t class_name;
     uint32_t frame; /* the innermost one outside of Ruby's own files, or STRING_NONE */
     struct allocation_count all;
-    uint64_t slot_bytes; /* of the sampled objects themselves */
+    uint64_t slot_bytes; /* of the sampled objects and buffers themselves */
     double objects;      /* estimate */
     double malloc_sum;   /* estimate of what the objects held by malloc, of those whose `freed` or `alive` says it */
-    double variance;     /* of all.bytes: of n objects of size s, each with weight w, n w (w - s) */
+    struct allocation_count buffers;          /* of `all` */
     struct allocation_count freed, alive;     /* alive: at the end of the trace */
+    struct allocation_count not_followed;     /* buffers without an object */
     struct allocation_count survivors;        /* alive, or freed after it survived a collection */
     struct allocation_count once, three_times; /* survived at least so many collections */
     struct durations survived;                /* numbers of collections, of the survivors */
@@ -62,6 +65,7 @@ struct allocation {
     uint64_t size_bytes, weight_bytes;
     int64_t ts_ns;
     bool untracked; /* no event says what became of it */
+    bool buffer;    /* allocated by malloc: the class is not known yet */
 };
 
 void allocations_init(struct allocations *allocations);
@@ -75,6 +79,7 @@ struct allocation_fate {
     int64_t ts_ns;
     uint64_t survived;
     uint64_t malloc_bytes; /* UINT64_MAX: not known */
+    uint32_t holder;       /* class of the object that owned a buffer, or STRING_NONE */
     const struct allocation *allocation; /* where the event has it, too: or NULL */
 };
 /* A sample that neither was added nor has its allocation here does not count. */
@@ -93,8 +98,8 @@ void allocation_row_add(struct allocation_row *sum, const struct allocation_row 
 
 /* Half of the 95 % interval of the bytes of live objects. 0: exact. */
 double allocation_live_margin(const struct allocation_live *live);
-/* Half of the 95 % interval of a share of n samples. */
-double allocation_margin(double share, uint64_t samples);
+/* Half of the 95 % interval of the share that a part of the samples has in the bytes. */
+double allocation_margin(const struct allocation_count *part, const struct allocation_count *whole);
 /* Whether the counts are no estimates: each object was recorded. */
 static inline bool
 allocations_exact(const struct allocation_row *row)

@@ -34,7 +34,7 @@ about_trace(struct report *report, const struct topic_event *of)
 {
     if (of->event->name.id == STRING_SUMMARY || of->event->name.id == STRING_COUNTS)
         report->fibers.left_out += event_uint(of->event, STRING_FIBER_WAITS_LEFT_OUT, 0);
-    if (of->event->name.id == STRING_SETTINGS && fxt_event_arg(of->event, STRING_FIBERS_MIN_NS) != NULL)
+    if (event_settings_p(of->event) && fxt_event_arg(of->event, STRING_FIBERS_MIN_NS) != NULL)
         report->recorded[TOPIC_fibers] = true;
 }
 

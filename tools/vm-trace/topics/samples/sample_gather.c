@@ -54,7 +54,7 @@ free_all(struct report *report)
 static void
 about_trace(struct report *report, const struct topic_event *of)
 {
-    if (of->event->name.id == STRING_SETTINGS) time_samples_settings(&report->samples.all, of->event);
+    if (event_settings_p(of->event)) time_samples_settings(&report->samples.all, of->event);
 }
 
 static void
