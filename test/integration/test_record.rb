@@ -51,7 +51,7 @@ class TestRecord < Integration::Test
     assert_match(/^to stderr$/, err)
     assert_match(/^Where the time went: .*^More: vm-trace report traces, .*^vm-trace: 1 trace, .* in traces$/m, err)
     trace = traces.fetch(0)
-    assert_equal "exits compiles invalidations markers threads gc allocations states samples", trace.settings["flags"]
+    assert_equal "exits compiles invalidations markers threads fibers gc allocations states samples", trace.settings["flags"]
     assert_equal 97, trace.settings["exit_rate"]
     index = CSV.read(path("traces/index.csv"), headers: true)
     assert_equal [trace.settings["pid"].to_s], index["pid"]

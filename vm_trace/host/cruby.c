@@ -1276,16 +1276,19 @@ rb_vm_trace_host_malloc_bytes(uintptr_t object, size_t below, bool collecting)
 }
 
 /* From a frame within the function that has all registers in its own. */
-NO_SANITIZE("address", NOINLINE(static size_t words_of_stack(const uintptr_t *end, uintptr_t *words, size_t capacity)));
+NO_SANITIZE("address", NOINLINE(static size_t words_of_stack(struct rb_execution_context_struct *ec, uintptr_t *words,
+                                                             size_t capacity)));
 static size_t
-words_of_stack(const uintptr_t *end, uintptr_t *words, size_t capacity)
+words_of_stack(struct rb_execution_context_struct *ec, uintptr_t *words, size_t capacity)
 {
     enum { MOST_WORDS = 256, LEAST_ADDRESS = 1 << 16 };
-    const uintptr_t *from = __builtin_frame_address(0);
+    const uintptr_t *from = __builtin_frame_address(0), *end = (const uintptr_t *)ec->machine.stack_start;
+    const uintptr_t low = (uintptr_t)from, high = (uintptr_t)end;
     size_t count = 0;
+    if (low >= high || high - low > ec->machine.stack_maxsize) return 0; /* the stack is another one */
     for (const uintptr_t *at = from; at < end && at < from + MOST_WORDS && count < capacity; at++) {
         const uintptr_t word = *at;
-        if (word % sizeof(VALUE) || word < LEAST_ADDRESS || ((uintptr_t)from <= word && word < (uintptr_t)end)) continue;
+        if (word % sizeof(VALUE) || word < LEAST_ADDRESS || (low <= word && word < high)) continue;
         size_t known = 0;
         while (known < count && words[known] != word) known++;
         if (known == count) words[count++] = word;
@@ -1299,7 +1302,7 @@ rb_vm_trace_host_stack_words(struct rb_execution_context_struct *ec, uintptr_t *
     __builtin_unwind_init();
     size_t count = 0;
     if (count < capacity && ec->cfp && !SPECIAL_CONST_P(ec->cfp->self)) words[count++] = ec->cfp->self;
-    return count + words_of_stack((const uintptr_t *)ec->machine.stack_start, words + count, capacity - count);
+    return count + words_of_stack(ec, words + count, capacity - count);
 }
 
 static VALUE
