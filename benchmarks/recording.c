@@ -177,10 +177,43 @@ rb_vm_trace_host_class_name(uintptr_t object, char *buffer, size_t capacity)
 }
 
 uint64_t
-rb_vm_trace_host_malloc_bytes(uintptr_t object, bool collecting)
+rb_vm_trace_host_malloc_bytes(uintptr_t object, size_t below, bool collecting)
 {
-    (void)object, (void)collecting;
+    (void)object, (void)below, (void)collecting;
     return HOST_BYTES_UNKNOWN;
+}
+
+size_t
+rb_vm_trace_host_stack_words(struct rb_execution_context_struct *of, uintptr_t *words, size_t capacity)
+{
+    (void)of, (void)words, (void)capacity;
+    return 0;
+}
+
+uintptr_t
+rb_vm_trace_host_buffer_owner(uintptr_t slot, const void *buffer, size_t bytes)
+{
+    (void)slot, (void)buffer, (void)bytes;
+    return 0;
+}
+
+size_t
+rb_vm_trace_host_table_offset(void)
+{
+    return 0;
+}
+
+bool
+rb_vm_trace_host_collecting_p(void)
+{
+    return false;
+}
+
+bool
+rb_vm_trace_host_scheduler_p(struct rb_execution_context_struct *of)
+{
+    (void)of;
+    return false;
 }
 
 void
