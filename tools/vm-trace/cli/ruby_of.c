@@ -1,4 +1,5 @@
 /* ruby_of.c - see ruby_of.h */
+#define _GNU_SOURCE /* memmem */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -6,10 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/xalloc.h"
 #include "cli/ruby_of.h"
 
@@ -36,14 +39,20 @@ find_program(const char *name)
     }
 }
 
+/* Whether it is an ELF file with the name of the function that runs a program of Ruby, its own or of a library. */
 static bool
-elf_p(const char *path)
+runs_ruby(const char *path)
 {
-    char magic[4] = "";
+    static const char magic[] = "\177ELF", function[] = "ruby_run_node";
+    struct stat stat_of;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    bool elf = fd >= 0 && read(fd, magic, sizeof magic) == sizeof magic && memcmp(magic, "\177ELF", sizeof magic) == 0;
+    size_t bytes = fd >= 0 && fstat(fd, &stat_of) == 0 && S_ISREG(stat_of.st_mode) ? (size_t)stat_of.st_size : 0;
+    char *text = bytes > sizeof magic ? mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
     if (fd >= 0) close(fd);
-    return elf;
+    if (text == MAP_FAILED) return false;
+    bool runs = memcmp(text, magic, sizeof magic - 1) == 0 && memmem(text, bytes, function, sizeof function) != NULL;
+    munmap(text, bytes);
+    return runs;
 }
 
 /* "ruby", "ruby3.3", "ruby-dev": no other program, nor a script, which might do anything when it is run. */
@@ -52,7 +61,7 @@ certainly_ruby(const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *version = name + 4;
     if (strncmp(name, "ruby", 4) != 0) return false;
-    return (*version == '-' || version[strspn(version, ".0123456789")] == '\0') && elf_p(path);
+    return (*version == '-' || version[strspn(version, ".0123456789")] == '\0') && runs_ruby(path);
 }
 
 /* The interpreter of a script: "#!/usr/bin/ruby -w", "#!/usr/bin/env -S ruby". malloc'ed, or NULL. */
@@ -90,12 +99,32 @@ ruby_of(const char *command)
     return NULL;
 }
 
+static int
+ms_until(int64_t end_ns)
+{
+    int64_t left_ns = end_ns - clock_ns(CLOCK_MONOTONIC);
+    return left_ns > 0 ? (int)(left_ns / 1000000) + 1 : 0;
+}
+
+/* The status of a child, which is killed if it does not end by then. */
+static int
+status_of(pid_t pid, int64_t end_ns)
+{
+    int status = -1;
+    for (;;) {
+        pid_t ended = waitpid(pid, &status, WNOHANG);
+        if (ended == pid || (ended < 0 && errno != EINTR)) return status;
+        if (ms_until(end_ns) == 0) kill(pid, SIGKILL);
+        poll(NULL, 0, 1);
+    }
+}
+
 /* Runs it with its standard output or error in `text`, for at most 10 s. Returns its status, or -1. */
 static int
 output_of(char *const arguments[], int output, char *text, size_t room)
 {
-    enum { MOST_MS = 10000 };
-    int ends[2], status = -1;
+    const int64_t end_ns = clock_ns(CLOCK_MONOTONIC) + INT64_C(10000000000);
+    int ends[2];
     if (pipe(ends) != 0) return -1;
     pid_t pid = fork();
     if (pid == 0) {
@@ -114,17 +143,14 @@ output_of(char *const arguments[], int output, char *text, size_t room)
     size_t bytes = 0;
     for (ssize_t got = 1; pid > 0 && bytes + 1 < room && got != 0;) {
         struct pollfd end = {.fd = ends[0], .events = POLLIN};
-        int ready = poll(&end, 1, MOST_MS);
-        if (ready == 0) kill(pid, SIGKILL);
-        if (ready == 0) break;
+        if (poll(&end, 1, ms_until(end_ns)) == 0) break;
         got = read(ends[0], text + bytes, room - bytes - 1);
         if (got < 0 && errno != EINTR) break;
         if (got > 0) bytes += (size_t)got;
     }
     text[bytes] = '\0';
     close(ends[0]);
-    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
-    return pid > 0 ? status : -1;
+    return pid > 0 ? status_of(pid, end_ns) : -1;
 }
 
 bool

@@ -176,7 +176,6 @@ on_blocked(void *context, uint32_t node, int64_t begin_ns, struct interval time)
 static void
 read_blocked(struct minute_trace *trace, struct report *report)
 {
-    profile_init(&trace->blocked, report->reader, PROFILE_BLOCKED, true);
     report->blocked_stacks = &trace->blocked;
     report->blocked_added = on_blocked;
     report->blocked_context = trace;
@@ -237,10 +236,11 @@ read_windows(struct minute_trace *trace)
     size_t minutes = (size_t)(trace->last - trace->first) + 1;
     trace->reader = report->reader;
     trace->windows = xcalloc(minutes, sizeof *trace->windows);
-    read_blocked(trace, report);
+    profile_init(&trace->blocked, report->reader, PROFILE_BLOCKED, true);
     call_stacks_init(&trace->names, &trace->blocked, NULL);
     trace_filter_init(&trace->filter, trace->profiles->choice, report->reader);
     trace->filter.sums = true;
+    read_blocked(trace, report); /* makes windows, which share these */
     const struct fxt_visitor visitor = trace_filter_visitor(&trace->filter, &all);
     reader_read_again(report->reader, trace->file, &visitor);
     trace_filter_file_end(&trace->filter);

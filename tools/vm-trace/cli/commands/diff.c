@@ -1,6 +1,5 @@
 /* diff.c - `vm-trace diff`: shows which exits are new, gone, more or fewer, and how other streams
  * changed. */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 #include "diff/deploys.h"
 #include "report/report_chosen.h"
 #include "base/escape.h"
+#include "base/output_file.h"
 #include "base/xalloc.h"
 #include "cli/command.h"
 #include "cli/folders.h"
@@ -26,6 +26,8 @@ static struct path_map paths;
 static bool no_map;
 static struct trace_choice choice = TRACE_CHOICE_ALL;
 static const char *comment_path, *junit_path;
+static int trace_count; /* of all sides: no output may be one of them */
+static char **traces;
 
 /* --fail-over: of exits, and of the sums of other streams. INFINITY: not given. */
 static double fail_over_percent = INFINITY;
@@ -212,11 +214,9 @@ static enum status
 write_file(const char *path, const struct diff *diff, const struct diff_streams *streams,
            const struct limit_result *results, uint32_t count)
 {
-    FILE *out = fopen(path, "w");
-    if (out == NULL) {
-        file_message(path, strerror(errno));
-        return STATUS_CANNOT_READ;
-    }
+    struct output output;
+    if (!output_open(&output, OUTPUT_TEXT, path, trace_count, traces)) return STATUS_CANNOT_READ;
+    FILE *out = output.file;
     if (path == junit_path) {
         const struct fxt_parts *parts = reader_parts(diff->report->reader);
         char *partial = parts->count > 0 ? fxt_parts_line(parts) : NULL; /* what the user chose is no error */
@@ -230,10 +230,7 @@ write_file(const char *path, const struct diff *diff, const struct diff_streams 
         document_print_markdown(out, &document);
         document_free(&document);
     }
-    bool failed = ferror(out) != 0;
-    if (fclose(out) == 0 && !failed) return STATUS_FINE;
-    file_message(path, strerror(errno));
-    return STATUS_CANNOT_READ;
+    return output_close(&output, STATUS_FINE);
 }
 
 /* What CI needs: messages, files, the status. */
@@ -294,11 +291,11 @@ read_runs(struct report *report, uint64_t max_faults, uint32_t first_side, int c
 {
     enum status status = STATUS_FINE;
     for (int i = 0; i < count; i++) {
-        int trace_count;
-        char **traces;
-        if (!folders_expand(1, &arguments[i], &trace_count, &traces)) return STATUS_CANNOT_READ;
-        status = worse(status, report_read(report, max_faults, arguments[i], trace_count, traces));
-        folder_traces_free(traces, trace_count);
+        int run_count;
+        char **run;
+        if (!folders_expand(1, &arguments[i], &run_count, &run)) return STATUS_CANNOT_READ;
+        status = worse(status, report_read(report, max_faults, arguments[i], run_count, run));
+        folder_traces_free(run, run_count);
         if (!any_chosen(report, arguments[i])) return STATUS_USAGE;
     }
     report_read_end(report);
@@ -355,14 +352,11 @@ compare_sides(const struct options *options, int file_count, char **files)
 
 /* Each trace is a run, whose side is its version. */
 static enum status
-compare_versions(const struct options *options, int argument_count, char **arguments)
+compare_versions(const struct options *options)
 {
-    int file_count;
-    char **files;
     struct deploy deploy;
-    if (!folders_expand(argument_count, arguments, &file_count, &files)) return STATUS_CANNOT_READ;
     if (!unit_given) unit = PER_SECOND; /* traces of a fleet have any length */
-    enum status status = deploy_find(&deploy, options->memory_bytes, service, file_count, files);
+    enum status status = deploy_find(&deploy, options->memory_bytes, service, trace_count, traces);
     if (status < STATUS_USAGE) {
         const char *const names[SIDES] = {deploy.names[0], deploy.names[1]};
         struct report *report = report_new_chosen(options->memory_bytes, &choice);
@@ -372,7 +366,6 @@ compare_versions(const struct options *options, int argument_count, char **argum
         report_free(report);
     }
     deploy_free(&deploy);
-    folder_traces_free(files, file_count);
     return status;
 }
 
@@ -382,8 +375,10 @@ run(const struct options *options, int file_count, char **files)
     if (!since_deploy && options_refused("service", "is for --since-deploy")) return STATUS_USAGE;
     if (!choice_window_any("diff", choice.since_ns, choice.until_ns)) return STATUS_USAGE;
     if (no_map && options_refused("map", "has no effect with --no-map")) return STATUS_USAGE;
-    enum status status = (since_deploy ? compare_versions : compare_sides)(options, file_count, files);
+    if (!folders_expand(file_count, files, &trace_count, &traces)) return STATUS_CANNOT_READ;
+    enum status status = since_deploy ? compare_versions(options) : compare_sides(options, file_count, files);
     free(paths.list);
+    folder_traces_free(traces, trace_count);
     return worse(status, finish_output());
 }
 

@@ -1,11 +1,16 @@
 /* dump.c - `vm-trace dump`: prints each event as one line of JSON, in the order of the file. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/thread_table.h"
 #include "base/json.h"
+#include "base/message.h"
+#include "base/nearest.h"
+#include "base/xalloc.h"
 #include "cli/command.h"
 #include "export/event_json.h"
+#include "fxt/known_strings.h"
 
 struct dump {
     struct json json;
@@ -15,15 +20,67 @@ struct dump {
 
 static const char *chosen; /* --category; NULL: all */
 
-static bool
-chosen_p(struct fxt_string category)
+/* One name of that list. */
+struct category {
+    const char *name;
+    size_t length;
+    bool seen; /* in a file */
+};
+static struct category *categories;
+static unsigned category_count;
+
+static void
+split_categories(void)
 {
+    unsigned capacity = 0;
     for (const char *at = chosen; at != NULL; at = *at == ',' ? at + 1 : NULL) {
         size_t length = strcspn(at, ",");
-        if (length == category.len && memcmp(at, category.ptr, length) == 0) return true;
+        make_room(categories, category_count, capacity);
+        categories[category_count++] = (struct category){at, length, false};
         at += length;
     }
+}
+
+static bool
+chosen_p(struct fxt_string name)
+{
+    for (unsigned i = 0; i < category_count; i++) {
+        if (categories[i].length != name.len || memcmp(categories[i].name, name.ptr, name.len) != 0) continue;
+        return categories[i].seen = true;
+    }
     return chosen == NULL;
+}
+
+/* A category of the tracer's may have no events. Any other one that is in no file is a mistake. */
+static enum status
+check_categories(void)
+{
+    static const char *const texts[] = {
+#define FIXED(name, text) [STRING_##name] = text,
+#define STRING(name, text) [STRING_##name] = text,
+#include "vm_trace/schema/events.def"
+    };
+    static const uint32_t known[] = {
+#define EVENT(category, name, form) STRING_##category,
+#include "vm_trace/schema/events.def"
+    };
+    enum status status = STATUS_FINE;
+    for (unsigned i = 0; i < category_count; i++) {
+        char *name = xformat("%.*s", (int)categories[i].length, categories[i].name);
+        struct nearest nearest = nearest_to(name);
+        bool ours = categories[i].seen;
+        for (unsigned at = 0; at < sizeof known / sizeof known[0]; at++) {
+            ours |= strcmp(texts[known[at]], name) == 0;
+            nearest_try(&nearest, texts[known[at]]);
+        }
+        if (!ours) {
+            status = STATUS_USAGE;
+            message("dump: no events have the category %s%s%s", name, nearest.name ? "; did you mean " : "",
+                    nearest.name ? nearest.name : "");
+        }
+        free(name);
+    }
+    return status;
 }
 
 static void
@@ -74,7 +131,10 @@ static enum status
 run(const struct options *options, int file_count, char **files)
 {
     enum status status = STATUS_FINE;
+    split_categories();
     for (int i = 0; i < file_count; i++) status = worse(status, dump_file(options, files[i]));
+    status = worse(status, check_categories());
+    free(categories);
     return worse(status, finish_output());
 }
 

@@ -236,7 +236,7 @@ static struct map taken;
 static bool
 take_name(const char *path)
 {
-    uint32_t key = hash_of(path, 0);
+    uint32_t key = hash_of(strrchr(path, '/'), 0);
     if (map_get(&taken, key) != MAP_NONE) return false;
     map_set(&taken, key, 1);
     return true;
@@ -291,6 +291,36 @@ done_p(const struct options *options, const char *file, const char *copy)
     return same && clean_p(options, copy);
 }
 
+/* Whether its name has nothing that is to be removed. */
+static bool
+clean_name_p(const char *file)
+{
+    const char *name = strrchr(file, '/') + 1;
+    const struct fxt_string whole = {.ptr = name, .len = (uint32_t)(strstr(name, ".fxt") - name)};
+    uint64_t changed = scrub.changed;
+    struct fxt_string clean = scrub_text(&scrub, SCRUB_FREE, whole);
+    scrub.changed = changed;
+    return fxt_string_equal(clean, whole);
+}
+
+/* Copies of an earlier run, of traces that are gone, or under a name that they would no longer get. Whose secrets
+ * they may have is not known; what --remove matches is. */
+static enum status
+check_other_copies(const struct options *options)
+{
+    char **copies;
+    int count = folder_traces(out_path, &copies);
+    enum status status = STATUS_FINE;
+    scrub_forget_secrets(&scrub);
+    for (int i = 0; i < count; i++) {
+        if (!take_name(copies[i]) || (clean_name_p(copies[i]) && clean_p(options, copies[i]))) continue;
+        file_message(copies[i], "is no copy of a trace that is there now, and has something to remove: remove it");
+        status = STATUS_FAULTS;
+    }
+    if (count >= 0) folder_traces_free(copies, count);
+    return status;
+}
+
 /* One trace that cannot be read keeps no other from being scrubbed. */
 static enum status
 scrub_folder(const struct options *options, const char *folder)
@@ -318,6 +348,7 @@ scrub_folder(const struct options *options, const char *folder)
         free(copy);
     }
     folder_traces_free(traces, count);
+    status = worse(status, check_other_copies(options));
     map_free(&taken);
     if (made > 0) print_sums();
     fprintf(stderr, "vm-trace: %d traces are scrubbed, %d were there already, %d cannot be read\n", made, done, failed);
