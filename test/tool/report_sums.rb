@@ -122,7 +122,7 @@ module ReportSums
       report("--top=1").each do |name, table|
         next unless table["more"]
         (table["rows"][0].keys & table["more"].keys).each do |column|
-          next if SHARES.include?(column) || !table["more"][column].is_a?(Integer)
+          next if SHARES.include?(column) || column.end_with?("_share") || !table["more"][column].is_a?(Integer)
           same "#{name}.#{column} of the first row and the others", table["rows"].sum { |row| row[column] || 0 } + table["more"][column],
                sum(name, column)
         end

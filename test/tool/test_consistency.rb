@@ -161,6 +161,43 @@ class TestConsistency < Minitest::Test
     end
   end
 
+  # Ractors write chunks side by side, so the second of the newest chunks begins before the first; the oldest three are
+  # behind them. One ractor is in these only, and one thread goes on from there, blocked.
+  def test_ractors_in_files_that_keep_the_newest_events
+    trace = ThreadsTrace.new(settings: { keep: "newest" }) do |t|
+      t.thread(:ractor, 44, cpu: 1)
+      t.thread(:gone, 45, cpu: 2)
+      t.event(:end, :main, "blocked", "IO#read", 78)
+      t.wakes(:main, 78, 80)
+      t.blocks(:main, "sleep", 84, 90)
+      t.new_chunk
+      t.runs(:ractor, 62)
+      t.blocks(:ractor, "sleep", 66, 85)
+      t.event(:instant, :ractor, "marker", "end", 100)
+      t.new_chunk
+      t.runs(:gone, 5)
+      t.blocks(:gone, "Queue#pop", 15)
+      t.new_chunk
+      t.runs(:ractor, 10)
+      t.blocks(:ractor, "sleep", 30, 40)
+      t.leaves(:ractor, 50, ThreadsTrace::RUNNABLE)
+      t.new_chunk
+      t.runs(:main, 12)
+      t.blocks(:main, "IO#read", 45)
+    end
+    whole = path("ractors.fxt", trace.build)
+    assert_consistent(whole)
+    states = JSON.parse(tool("report", "--format=json", whole).out)["thread_states"]["rows"].to_h do |row|
+      [row["thread"], row.values_at("waiting_ns", "blocked_ns", "running_ns").map { |ns| ns / 1e6 }]
+    end
+    assert_equal({ "main" => [2, 39, 47], "ractor" => [12, 29, 49], "gone" => [0, 85, 10] }, states)
+    part = File.join(File.dirname(whole), "part.fxt")
+    assert_equal 0, tool("cut", "--since=55ms", "--until=64ms", "-o", part, whole).status
+    assert_consistent(part)
+    assert_equal [["IO#read", 1], ["Queue#pop", 1]],
+                 JSON.parse(tool("report", "--format=json", part).out)["blocked"]["rows"].map { |row| row.values_at("name", "count") }.sort
+  end
+
   # All names come first. Threads that share native ones have the same numbers in all processes.
   def test_a_first_wake_up_is_of_the_process_that_its_provider_names
     trace = FxtBuilder.new

@@ -21,6 +21,15 @@ struct ring {
     bool older;       /* what comes now is the older part */
     int64_t first_ns; /* of switches and begins, in the order of the file */
     uint64_t chunk;   /* that the last one was in */
+    uint64_t older_chunk; /* since which all chunks began before first_ns; 0: the last one did not */
+};
+
+/* A thread of one. */
+struct ring_thread {
+    uint32_t row; /* the key */
+    bool begun;
+    int64_t first_ns;
+    uint64_t chunk;
 };
 
 enum { RINGS_MAX = 64 * 1024 };
@@ -29,7 +38,7 @@ struct duration_pairs {
     struct duration_pair_visitor visitor;
     struct thread_states *states;
     struct sched_threads sched_threads;
-    struct row_table rings; /* of struct ring */
+    struct row_table rings, ring_threads; /* of struct ring and struct ring_thread */
     uint64_t chunk_offset;
     struct map stack_of_row;
     struct stack *stacks;
@@ -59,6 +68,7 @@ duration_pairs_new(const struct duration_pair_visitor *visitor, struct thread_st
     states->marker = open_marker;
     states->pairs = pairs;
     row_table_init(&pairs->rings, sizeof(struct ring), 1, RINGS_MAX);
+    row_table_init(&pairs->ring_threads, sizeof(struct ring_thread), 1, PAIRS_THREADS_MAX);
     pairs->window = xrealloc(NULL, PAIRS_WINDOW, sizeof *pairs->window);
     return pairs;
 }
@@ -71,6 +81,7 @@ duration_pairs_free(struct duration_pairs *pairs)
     free(pairs->stacks);
     sched_threads_free(&pairs->sched_threads);
     row_table_free(&pairs->rings);
+    row_table_free(&pairs->ring_threads);
     map_free(&pairs->stack_of_row);
     free(pairs->window);
     free(pairs);
@@ -190,14 +201,14 @@ finish(struct duration_pairs *pairs)
     }
 }
 
-/* Finishes what is before this chunk. */
+/* Finishes what is before a chunk. */
 static void
-finish_newer(struct duration_pairs *pairs)
+finish_newer(struct duration_pairs *pairs, uint64_t chunk)
 {
     struct duration_edge *older = xrealloc(NULL, PAIRS_WINDOW, sizeof *older);
     size_t count = 0, kept = 0;
     for (size_t i = 0; i < pairs->in_window; i++) {
-        if (pairs->window[i].offset >= pairs->chunk_offset) older[count++] = pairs->window[i];
+        if (pairs->window[i].offset >= chunk) older[count++] = pairs->window[i];
         else pairs->window[kept++] = pairs->window[i];
     }
     pairs->in_window = kept;
@@ -207,23 +218,48 @@ finish_newer(struct duration_pairs *pairs)
     free(older);
 }
 
+/* At the border of a cut, what is open begins a few nanoseconds earlier, in any chunk. */
+static bool
+before(int64_t ts_ns, int64_t first_ns)
+{
+    enum { BORDER_NS = 1000 };
+    return ts_ns < first_ns - BORDER_NS;
+}
+
+/* Whether a thread is in an older chunk than the first one that has it: it writes one chunk after the other. */
+static bool
+older_thread_p(struct duration_pairs *pairs, uint32_t row, int64_t ts_ns)
+{
+    struct ring_thread *thread = row_table_get(&pairs->ring_threads, &row);
+    if (thread == NULL) return false;
+    bool in_chunk = thread->begun && thread->chunk == pairs->chunk_offset;
+    if (!thread->begun) thread->first_ns = ts_ns;
+    thread->begun = true;
+    thread->chunk = pairs->chunk_offset;
+    return !in_chunk && before(ts_ns, thread->first_ns);
+}
+
 /* Takes the time of a begin or a switch of a process before it is added; a wake-up and the end of a
  * blocked duration are written late, and may be older than their chunk. Chunks of a file that keeps its newest
  * events are used again from the first on, so the oldest records come behind the newest. They are
  * read as a part of their own: what is open at its end goes on in the newer part, and is cut there. They
- * begin with a chunk; within one, what a thread did when the trace began is written when that changes. */
+ * begin with a chunk; within one, what a thread did when the trace began is written when that changes. Ractors write
+ * chunks side by side, so a chunk that begins earlier than the first one may be a neighbor of it: the older part is
+ * certain when a thread is in it that is in the newer one, too. */
 static void
-note_order(struct duration_pairs *pairs, uint32_t process, int64_t ts_ns)
+note_order(struct duration_pairs *pairs, uint32_t process, uint32_t row, int64_t ts_ns)
 {
     struct ring *ring = pairs->rings.count > 0 ? row_table_find(&pairs->rings, &process) : NULL;
     if (ring == NULL || ring->older) return;
     bool in_chunk = ring->begun && ring->chunk == pairs->chunk_offset;
     if (!ring->begun) ring->first_ns = ts_ns;
+    if (!in_chunk && !before(ts_ns, ring->first_ns)) ring->older_chunk = 0;
+    else if (!in_chunk && ring->older_chunk == 0) ring->older_chunk = pairs->chunk_offset;
     ring->begun = true;
     ring->chunk = pairs->chunk_offset;
-    if (in_chunk || ts_ns >= ring->first_ns) return;
+    if (!older_thread_p(pairs, row, ts_ns)) return;
     ring->older = true;
-    finish_newer(pairs);
+    finish_newer(pairs, ring->older_chunk > 0 ? ring->older_chunk : pairs->chunk_offset);
     thread_states_begin_older(pairs->states, process, ring->first_ns);
 }
 
@@ -231,7 +267,7 @@ void
 duration_pairs_add(struct duration_pairs *pairs, struct pool *pool, const struct fxt_event *event, uint32_t process,
                    uint32_t row, bool wanted)
 {
-    if (event->type == FXT_EVENT_DURATION_BEGIN) note_order(pairs, process, event->ts_ns);
+    if (event->type == FXT_EVENT_DURATION_BEGIN) note_order(pairs, process, row, event->ts_ns);
     struct duration_edge edge = duration_edge_of(pool, event);
     edge.row = row;
     edge.wanted = wanted;
@@ -256,7 +292,7 @@ duration_pairs_sched(struct duration_pairs *pairs, const struct fxt_sched *sched
         struct duration_edge edge = {.ts_ns = sched->ts_ns, .offset = sched->offset, .sched = changes[i].change};
         edge.cpu = sched->cpu;
         if (!pairs->visitor.change(pairs->visitor.context, sched, &changes[i], &edge)) continue;
-        if (edge.sched != SCHED_WOKEN) note_order(pairs, edge.process, sched->ts_ns);
+        if (edge.sched != SCHED_WOKEN) note_order(pairs, edge.process, edge.row, sched->ts_ns);
         add(pairs, edge);
     }
     return count > 0;

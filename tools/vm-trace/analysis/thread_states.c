@@ -73,6 +73,7 @@ thread_of(struct thread_states *states, const struct duration_edge *edge)
     if (states->threads.count > known) {
         thread->out_ns = INT64_MAX;
         thread->woken_ns = thread->latest_ns = thread->counted_ns = INT64_MIN;
+        thread->part_ns = thread->newer_ns = INT64_MAX;
         thread->waker = UINT32_MAX;
     }
     if (!thread->current) row_list_add(&states->current_threads, row_table_number(&states->threads, thread));
@@ -93,6 +94,7 @@ cpu_of(struct thread_states *states, const struct duration_edge *edge)
         cpu->holder = NO_HOLDER;
         cpu->last_ns = edge->ts_ns;
         cpu->free_ns = edge->ts_ns;
+        cpu->part_ns = edge->ts_ns;
     }
     return cpu;
 }
@@ -188,6 +190,7 @@ enter(struct thread_states *states, struct thread_times *thread, enum thread_sta
 {
     if (thread->state != THREAD_UNKNOWN && thread->state != THREAD_DEAD) account(states, thread, ts_ns);
     else thread->since_ns = ts_ns;
+    if (ts_ns < thread->part_ns) thread->part_ns = ts_ns;
     thread->state = state;
 }
 
@@ -216,6 +219,7 @@ ran_before(struct thread_states *states, struct thread_times *thread, const stru
 {
     int64_t from_ns = cpu->holder == NO_HOLDER && cpu->free_ns < ts_ns ? cpu->free_ns : ts_ns;
     thread->state = THREAD_RUNNING;
+    thread->part_ns = from_ns;
     from_ns = count_from(thread, from_ns, ts_ns);
     uint64_t ns = thread_states_within(states, from_ns, ts_ns), gc_ns = thread->unknown_gc_ns;
     if (gc_ns > ns) gc_ns = ns;
@@ -324,8 +328,11 @@ thread_states_last_ns(struct thread_states *states, uint32_t process)
 int64_t
 thread_states_end_ns(struct thread_states *states, uint32_t row, uint32_t process)
 {
-    if (!states->stopped) return thread_states_last_ns(states, process);
     const struct thread_times *thread = row_table_find(&states->threads, &row);
+    bool older = states->older.count > 0 && row_table_find(&states->older, &process) != NULL;
+    if (older && thread != NULL)
+        return thread->newer_ns != INT64_MAX ? thread->newer_ns : states->visitor.last_ns(states->visitor.context, process);
+    if (!states->stopped) return thread_states_last_ns(states, process);
     int64_t seen_ns = states->visitor.seen_ns(states->visitor.context, row), ractor_ns = INT64_MIN;
     if (thread != NULL && thread->state != THREAD_UNKNOWN) ractor_ns = cpu_at(states, thread->cpu)->last_ns;
     return seen_ns > ractor_ns ? seen_ns : ractor_ns;
@@ -360,7 +367,8 @@ static void
 end_cpu(struct thread_states *states, struct thread_cpu *cpu)
 {
     if (!cpu->begun) return;
-    if (!states->stopped) cpu_advance(states, cpu, thread_states_last_ns(states, cpu->process));
+    if (cpu->newer_ns != 0) cpu_advance(states, cpu, cpu->newer_ns);
+    else if (!states->stopped) cpu_advance(states, cpu, thread_states_last_ns(states, cpu->process));
     else if (cpu->holder != NO_HOLDER) cpu_advance(states, cpu, end_of(states, thread_at(states, cpu->holder)));
     cpu_release(states, cpu);
     cpu->waiting = 0;
@@ -388,11 +396,15 @@ thread_states_begin_older(struct thread_states *states, uint32_t process, int64_
 {
     for (uint32_t i = 0; i < states->current_cpus.count; i++) {
         struct thread_cpu *cpu = cpu_at(states, states->current_cpus.rows[i]);
-        if (cpu->process == process) end_cpu(states, cpu);
+        if (cpu->process != process) continue;
+        end_cpu(states, cpu);
+        cpu->newer_ns = cpu->part_ns;
     }
     for (uint32_t i = 0; i < states->current_threads.count; i++) {
         struct thread_times *thread = thread_at(states, states->current_threads.rows[i]);
-        if (thread->state != THREAD_UNKNOWN && thread->process == process) end_thread(states, thread);
+        if (thread->process != process) continue;
+        if (thread->state != THREAD_UNKNOWN) end_thread(states, thread);
+        thread->newer_ns = thread->part_ns;
     }
     struct older_part *older = row_table_get(&states->older, &process);
     if (older != NULL) older->end_ns = newer_ns;
@@ -401,12 +413,16 @@ thread_states_begin_older(struct thread_states *states, uint32_t process, int64_
 void
 thread_states_file_end(struct thread_states *states)
 {
-    for (uint32_t i = 0; i < states->current_cpus.count; i++)
-        end_cpu(states, cpu_at(states, states->current_cpus.rows[i]));
+    for (uint32_t i = 0; i < states->current_cpus.count; i++) {
+        struct thread_cpu *cpu = cpu_at(states, states->current_cpus.rows[i]);
+        end_cpu(states, cpu);
+        cpu->newer_ns = 0;
+    }
     for (uint32_t i = 0; i < states->current_threads.count; i++) {
         struct thread_times *thread = thread_at(states, states->current_threads.rows[i]);
         end_thread(states, thread);
         thread->counted_ns = thread->latest_ns;
+        thread->part_ns = thread->newer_ns = INT64_MAX;
         thread->current = false;
     }
     states->current_cpus.count = states->current_threads.count = 0;

@@ -43,6 +43,8 @@ struct thread_times {
     bool in_gc;
     bool out_blocked;   /* how it last gave up the GVL */
     int64_t since_ns;   /* what is before is in `ns` */
+    int64_t part_ns;    /* where its states begin in this part of the file; INT64_MAX: it has none */
+    int64_t newer_ns;   /* the same of the newer part, if this is the older one */
     int64_t latest_ns;  /* the latest end of a state in this file */
     int64_t counted_ns; /* and in the files before: a piece of a spool ends a little after the next one begins */
     int64_t out_ns;     /* it last gave up the GVL; INT64_MAX: never */
@@ -70,6 +72,7 @@ struct thread_cpu {
     uint32_t holder;  /* number of a row of threads, or NO_HOLDER */
     uint32_t waiting; /* threads */
     int64_t last_ns, free_ns; /* of the last record; since when no thread is known to have held it */
+    int64_t part_ns, newer_ns; /* as of a thread */
     uint64_t hold_ns;         /* of the current hold, while others waited */
     int64_t hold_at_ns;
     uint32_t hold_marker;
@@ -141,8 +144,8 @@ struct interval thread_states_blocked(struct thread_states *states, const struct
 int64_t thread_states_last_ns(struct thread_states *states, uint32_t process);
 /* Where what is open of a thread ends: with its process, or where reading stopped, with what was read of the thread. */
 int64_t thread_states_end_ns(struct thread_states *states, uint32_t row, uint32_t process);
-/* The next records of the process are older than all before: ends its open states, and begins again. Those of the older
- * part end where the newer one began. */
+/* The next records of the process are older than all before: ends its open states, and begins again. What is open at the
+ * end of the older part ends where the newer one began for that thread, at newer_ns at the earliest. */
 void thread_states_begin_older(struct thread_states *states, uint32_t process, int64_t newer_ns);
 /* Ends all states that are open: their file ends. The thread may go on in the next one. If the file was not read to
  * its end, a state is known up to the last record that was read of its ractor or thread: other chunks may be of later

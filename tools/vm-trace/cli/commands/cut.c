@@ -48,6 +48,8 @@ struct open_durations {
     struct open_duration *open;
     uint32_t depth;
     uint32_t capacity;
+    int64_t *ends; /* without a begin so far: it is behind them in a file that keeps its newest events */
+    uint32_t end_count, end_capacity;
 };
 
 /* A state that was open when the range began. */
@@ -181,6 +183,7 @@ free_durations(struct cut *cut)
     for (uint32_t i = 0; i < cut->durations.count; i++) {
         struct open_durations *durations = row_table_at(&cut->durations, i);
         free(durations->open);
+        free(durations->ends);
     }
     row_table_free(&cut->durations);
 }
@@ -236,7 +239,12 @@ find_open_states(void *context, const struct fxt_event *event)
     if (!begin && event->type != FXT_EVENT_DURATION_END) return;
     struct open_durations *durations = durations_of(cut, thread);
     if (begin) open_duration(durations, event, state_p(event) ? KEPT_PART : KEPT_NOT);
-    if (begin || durations->depth == 0) return;
+    if (begin) return;
+    if (durations->depth == 0) {
+        make_room(durations->ends, durations->end_count, durations->end_capacity);
+        durations->ends[durations->end_count++] = event->ts_ns;
+        return;
+    }
     const struct open_duration *open = &durations->open[--durations->depth];
     if (open->kept == KEPT_PART) note_duration(cut, thread, open, event->ts_ns);
 }
@@ -296,9 +304,11 @@ find_end(struct cut *cut)
     for (uint32_t i = 0; i < cut->durations.count; i++) {
         const struct open_durations *durations = row_table_at(&cut->durations, i);
         uint64_t thread = (uint64_t)durations->key[1] << 32 | durations->key[0];
-        for (uint32_t depth = 0; depth < durations->depth; depth++) {
+        for (uint32_t depth = durations->depth, end = 0; depth-- > 0;) { /* inner ones end first */
             const struct open_duration *open = &durations->open[depth];
-            if (open->kept == KEPT_PART) note_duration(cut, thread, open, INT64_MAX);
+            while (end < durations->end_count && durations->ends[end] < open->ts_ns) end++;
+            int64_t end_ns = end < durations->end_count ? durations->ends[end++] : INT64_MAX;
+            if (open->kept == KEPT_PART) note_duration(cut, thread, open, end_ns);
         }
     }
     free_durations(cut);

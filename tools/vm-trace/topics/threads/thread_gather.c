@@ -26,7 +26,8 @@ static void
 pair(struct report *report, const struct duration_edge *begin, const struct duration_edge *end, bool wanted)
 {
     (void)wanted; /* by its begin */
-    int64_t last_ns = thread_states_last_ns(&report->states, report_thread(report, begin->row)->process);
+    uint32_t process = report_thread(report, begin->row)->process;
+    int64_t last_ns = thread_states_end_ns(&report->states, begin->row, process);
     struct interval time = thread_states_blocked(&report->states, begin, end, last_ns);
     uint64_t ns = thread_states_within(&report->states, time.from_ns, time.to_ns);
     if (!begin->wanted || !begin->outermost || (ns == 0 && !report_time_wanted(report, begin->ts_ns))) return;
