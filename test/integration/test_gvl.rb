@@ -163,8 +163,9 @@ class TestGVL < Integration::Test
       else
         ours = events_of(life).drop_while { |event, ns| ns < start || event != times.first.first }.first(times.size)
         assert_equal times.map(&:first), ours.map(&:first), "thread #{thread} of #{name}"
-        # The two take their times one after the other, so each wait differs, but not all of them by much.
-        assert_operator waited(ours), :>=, waited(times) / 2 if waited(times) > 5_000_000
+        # The two take their times one after the other, and in between a thread may lose its CPU for some milliseconds: so
+        # each wait differs, but not all of them by much.
+        assert_operator waited(ours), :>=, waited(times) / 2 if waited(times) > 50_000_000
       end
       compared += 1
     end

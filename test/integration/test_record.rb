@@ -136,6 +136,17 @@ class TestRecord < Integration::Test
     end
   end
 
+  # Compiled, and named as a Ruby might be: it is not asked what it is.
+  def test_a_compiled_program_whose_name_begins_with_ruby_runs_once
+    File.write(path("job.c"), <<~'C')
+      #include <stdio.h>
+      int main(void) { FILE *times = fopen("times", "a"); fputs("ran\n", times); return fclose(times); }
+    C
+    assert system("cc", "-o", path("ruby-job"), path("job.c"))
+    assert_equal 0, record("./ruby-job").status.exitstatus
+    assert_equal "ran\n", File.read(path("times"))
+  end
+
   def test_what_is_no_ruby_runs_all_the_same
     result = record("sh", "-c", "echo 1; exit 3")
     assert_equal ["1\n", "", 3], [result.out, result.err, result.status.exitstatus]

@@ -73,7 +73,11 @@ class TestDiffCi < Minitest::Test
     with_file(trace(5)) do |path|
       %w[comment junit].each do |option|
         result = tool("diff", "--#{option}=/nonesuch/x", path, path)
-        assert_equal ["vm-trace: /nonesuch/x: No such file or directory\n", 3], [result.err, result.status]
+        assert_equal ["vm-trace: /nonesuch/x: cannot be written: No such file or directory\n", 3], [result.err, result.status]
+        result = tool("diff", "--#{option}=#{path}", path, path)
+        assert_equal ["vm-trace: F: is an input, so it cannot be the output; give another file\n", 3],
+                     [result.err.gsub(path, "F"), result.status]
+        assert_equal trace(5).bytes, File.binread(path)
       end
     end
   end

@@ -18,11 +18,16 @@ class TestDump < Minitest::Test
       %w[gc side_exit gcx recompile_exit g].each_with_index { |category, i| b.event(:instant, category, "n", ts: i) }
     end
     with_file(trace.bytes + "cut") do |path|
-      { "gc" => %w[gc], "side_exit,recompile_exit" => %w[side_exit recompile_exit], "gc,g" => %w[gc g], "exit" => [],
-        "" => [] }.each do |chosen, categories|
+      { "gc" => %w[gc], "side_exit,recompile_exit" => %w[side_exit recompile_exit], "gc,g" => %w[gc g],
+        "blocked" => [] }.each do |chosen, categories|
         result = tool("dump", "--category=#{chosen}", path)
         assert_equal categories, result.out.lines.map { |line| JSON.parse(line)["cat"] }, chosen
         assert_equal 1, result.status
+      end
+      { "gc,zork" => "zork", "side-exit" => "side-exit; did you mean side_exit" }.each do |chosen, what|
+        result = tool("dump", "--category=#{chosen}", path)
+        assert_includes result.err, "vm-trace: dump: no events have the category #{what}\n"
+        assert_equal 2, result.status
       end
     end
   end

@@ -52,6 +52,19 @@ class TestExportMinutes < Minitest::Test
   end
 
   # 10 s in one minute, and 50 in the next.
+  # The minutes of what blocked are made first, and share the names of calls.
+  def test_calls_in_a_trace_that_blocks
+    trace = CallsTrace.new do |t|
+      t.blocks(:main, "sleep", 20, 40)
+      t.call(:main, "<main> (/a.rb:1)", 1, 90) { t.call(:main, "Foo#bar (/a.rb:3)", 2, 5) }
+    end.build
+    result = export(write("1.fxt", trace))
+    assert_equal ["", 0], [result.err, result.status]
+    times = values(files.first).transform_values(&:last)
+    assert_equal 3_000_000, times[["Foo#bar", "<main>"]]
+    assert_equal 86_000_000, times[["<main>"]]
+  end
+
   def test_what_blocks_counts_in_both_minutes
     trace = ThreadsTrace.new(ends: 70_000) do |t|
       t.event(:instant, :main, "trace", "host", 0, host: "web1", unix_ns: [:uint64, NOON + 45_000_000_000])

@@ -274,6 +274,20 @@ class TestScrub < Minitest::Test
     end
   end
 
+  # Of a trace that is gone, under another compression, and under a name that it would no longer get.
+  def test_other_copies_that_have_something_to_remove_are_named
+    in_folder("a.fxt" => hosted("h7", "Parser#parse"), "gone.fxt" => hosted("h7", "Parser#gone"),
+              "Parser.fxt" => hosted("h7", "Lexer#lex"), "clean.fxt" => hosted("h7", "Lexer#lex")) do |spool, out|
+      assert_equal 0, tool("scrub", "-o", out, spool).status
+      %w[gone clean].each { |name| File.delete(File.join(spool, "#{name}.fxt")) }
+      result = tool("scrub", "-z", "none", "-o", out, "--remove", "Parser", spool)
+      assert_equal %w[Parser a gone], result.err.scan(/(\w+)\.fxt\.gz: is no copy of a trace that is there now/).flatten.sort
+      assert_equal 1, result.status
+      %w[Parser a gone].each { |name| File.delete(File.join(out, "#{name}.fxt.gz")) }
+      assert_equal 0, tool("scrub", "-z", "none", "-o", "#{out}/", "--remove", "Parser", spool).status
+    end
+  end
+
   # A fork's file, a compressed one, and names that are equal once something is removed.
   def test_each_trace_of_a_folder_has_a_copy_of_its_own
     traces = { "app.fxt" => hosted("h7", "one"), "app.fxt.11625" => hosted("h7", "two"),
