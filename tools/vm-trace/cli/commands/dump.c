@@ -56,8 +56,8 @@ static enum status
 check_categories(void)
 {
     static const char *const texts[] = {
-#define FIXED(name, text) [STRING_##name] = text,
-#define STRING(name, text) [STRING_##name] = text,
+#define FIXED(name, text) [STRING_##name] = (text),
+#define STRING(name, text) [STRING_##name] = (text),
 #include "vm_trace/schema/events.def"
     };
     static const uint32_t known[] = {
