@@ -15,4 +15,7 @@ enum known_string {
     KNOWN_STRINGS_END
 };
 
+/* Their texts, by number; NULL for STRING_NONE. */
+extern const char *const known_strings[KNOWN_STRINGS_END];
+
 #endif

@@ -16,9 +16,8 @@ reader_new(size_t limit_bytes)
     struct reader *reader = xcalloc(1, sizeof *reader);
     reader->budget.limit_bytes = limit_bytes;
     reader->pool = pool_new(&reader->budget);
-#define FIXED(name, text) pool_intern(reader->pool, text, sizeof(text) - 1);
-#define STRING(name, text) pool_intern(reader->pool, text, sizeof(text) - 1);
-#include "vm_trace/schema/events.def"
+    for (uint32_t id = KNOWN_STRINGS_BEGIN + 1; id < KNOWN_STRINGS_END; id++)
+        pool_intern(reader->pool, known_strings[id], strlen(known_strings[id]));
     reader->providers.budget = &reader->budget;
     return reader;
 }

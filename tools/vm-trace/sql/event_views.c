@@ -7,12 +7,6 @@
 #include "sql/event_views.h"
 #include "fxt/known_strings.h"
 
-static const char *const texts[KNOWN_STRINGS_END] = {
-#define FIXED(name, text) [STRING_##name] = text,
-#define STRING(name, text) [STRING_##name] = text,
-#include "vm_trace/schema/events.def"
-};
-
 enum row_kind { ROW_EVENT, ROW_ALSO, ROW_ARG };
 enum { STRING_ANY = STRING_NONE };
 
@@ -63,7 +57,7 @@ static const char *
 name_of(const struct row *event)
 {
     if (event->name == STRING_SIDE_EXIT || event->name == STRING_RECOMPILE_EXIT) return "exit";
-    return texts[event->name == STRING_TRACE ? event->other : event->name];
+    return known_strings[event->name == STRING_TRACE ? event->other : event->name];
 }
 
 static struct view *
@@ -118,9 +112,9 @@ put_columns(sqlite3_str *sql, const struct row *argument)
 {
     unsigned last = frames_p(argument) ? STRING_FRAME_REST : argument->name;
     for (unsigned name = argument->name; name <= last; name++) {
-        const char *alias = name == STRING_FRAME_REST ? "frames_rest" : texts[name];
+        const char *alias = name == STRING_FRAME_REST ? "frames_rest" : known_strings[name];
         const char *prefix = name < STRING_FRAME_REST ? "frame_" : "";
-        sqlite3_str_appendf(sql, ", EXTRACT_ARG(s.arg_set_id, %Q) AS \"%s%w\"", texts[name], prefix, alias);
+        sqlite3_str_appendf(sql, ", EXTRACT_ARG(s.arg_set_id, %Q) AS \"%s%w\"", known_strings[name], prefix, alias);
     }
 }
 
@@ -131,9 +125,9 @@ put_view(sqlite3_str *sql, const char *create, const struct view *view)
     for (unsigned i = 0; i < view->column_count; i++) put_columns(sql, view->columns[i]);
     sqlite3_str_appendall(sql, " FROM slice s LEFT JOIN thread_track k ON k.id = s.track_id WHERE s.category IN (");
     for (unsigned i = 0; i < view->category_count; i++)
-        sqlite3_str_appendf(sql, "%s%Q", i > 0 ? ", " : "", texts[view->categories[i]]);
+        sqlite3_str_appendf(sql, "%s%Q", i > 0 ? ", " : "", known_strings[view->categories[i]]);
     sqlite3_str_appendall(sql, ")");
-    if (view->event != STRING_ANY) sqlite3_str_appendf(sql, " AND s.name = %Q", texts[view->event]);
+    if (view->event != STRING_ANY) sqlite3_str_appendf(sql, " AND s.name = %Q", known_strings[view->event]);
     sqlite3_str_appendall(sql, ";\n");
 }
 

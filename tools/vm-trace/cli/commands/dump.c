@@ -55,11 +55,6 @@ chosen_p(struct fxt_string name)
 static enum status
 check_categories(void)
 {
-    static const char *const texts[] = {
-#define FIXED(name, text) [STRING_##name] = (text),
-#define STRING(name, text) [STRING_##name] = (text),
-#include "vm_trace/schema/events.def"
-    };
     static const uint32_t known[] = {
 #define EVENT(category, name, form) STRING_##category,
 #include "vm_trace/schema/events.def"
@@ -70,8 +65,8 @@ check_categories(void)
         struct nearest nearest = nearest_to(name);
         bool ours = categories[i].seen;
         for (unsigned at = 0; at < sizeof known / sizeof known[0]; at++) {
-            ours |= strcmp(texts[known[at]], name) == 0;
-            nearest_try(&nearest, texts[known[at]]);
+            ours |= strcmp(known_strings[known[at]], name) == 0;
+            nearest_try(&nearest, known_strings[known[at]]);
         }
         if (!ours) {
             status = STATUS_USAGE;
