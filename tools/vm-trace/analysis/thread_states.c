@@ -318,8 +318,9 @@ thread_states_gc(struct thread_states *states, const struct duration_edge *edge,
     thread->in_gc = begins;
 }
 
-int64_t
-thread_states_last_ns(struct thread_states *states, uint32_t process)
+/* Where what is open of a process ends, in the part of the file that is being read. */
+static int64_t
+last_ns_of(struct thread_states *states, uint32_t process)
 {
     const struct older_part *older = states->older.count > 0 ? row_table_find(&states->older, &process) : NULL;
     return older != NULL ? older->end_ns : states->visitor.last_ns(states->visitor.context, process);
@@ -330,9 +331,9 @@ thread_states_end_ns(struct thread_states *states, uint32_t row, uint32_t proces
 {
     const struct thread_times *thread = row_table_find(&states->threads, &row);
     bool older = states->older.count > 0 && row_table_find(&states->older, &process) != NULL;
-    if (older && thread != NULL)
-        return thread->newer_ns != INT64_MAX ? thread->newer_ns : states->visitor.last_ns(states->visitor.context, process);
-    if (!states->stopped) return thread_states_last_ns(states, process);
+    if (older && thread != NULL && thread->newer_ns != INT64_MAX) return thread->newer_ns;
+    if (older && thread != NULL) return states->visitor.last_ns(states->visitor.context, process);
+    if (!states->stopped) return last_ns_of(states, process);
     int64_t seen_ns = states->visitor.seen_ns(states->visitor.context, row), ractor_ns = INT64_MIN;
     if (thread != NULL && thread->state != THREAD_UNKNOWN) ractor_ns = cpu_at(states, thread->cpu)->last_ns;
     return seen_ns > ractor_ns ? seen_ns : ractor_ns;
@@ -368,7 +369,7 @@ end_cpu(struct thread_states *states, struct thread_cpu *cpu)
 {
     if (!cpu->begun) return;
     if (cpu->newer_ns != 0) cpu_advance(states, cpu, cpu->newer_ns);
-    else if (!states->stopped) cpu_advance(states, cpu, thread_states_last_ns(states, cpu->process));
+    else if (!states->stopped) cpu_advance(states, cpu, last_ns_of(states, cpu->process));
     else if (cpu->holder != NO_HOLDER) cpu_advance(states, cpu, end_of(states, thread_at(states, cpu->holder)));
     cpu_release(states, cpu);
     cpu->waiting = 0;

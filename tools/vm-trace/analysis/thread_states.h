@@ -140,9 +140,8 @@ void thread_states_gc(struct thread_states *states, const struct duration_edge *
  * switch out and the next run. */
 struct interval thread_states_blocked(struct thread_states *states, const struct duration_edge *begin,
                                       const struct duration_edge *end, int64_t last_ns);
-/* Where what is open of a process ends, in the part of the file that is being read. */
-int64_t thread_states_last_ns(struct thread_states *states, uint32_t process);
-/* Where what is open of a thread ends: with its process, or where reading stopped, with what was read of the thread. */
+/* Where what is open of a thread ends, in the part of the file that is being read: where the newer part of it begins;
+ * with its process; or where reading stopped, with what was read of the thread. */
 int64_t thread_states_end_ns(struct thread_states *states, uint32_t row, uint32_t process);
 /* The next records of the process are older than all before: ends its open states, and begins again. What is open at the
  * end of the older part ends where the newer one began for that thread, at newer_ns at the earliest. */

@@ -335,7 +335,7 @@ static struct cell
 alive_cell(const struct table_def *def, unsigned own, const void *row)
 {
     (void)def, (void)own;
-    return cell_number((uint64_t)(allocation_live_margin(&((const struct allocation_row *)row)->live) + 0.5));
+    return cell_number(allocation_live_margin(&((const struct allocation_row *)row)->live));
 }
 
 static bool
@@ -361,8 +361,8 @@ add_alive(const struct view *view, const struct report_live *live)
     const unsigned by = ALLOCATIONS_BY_CLASS | ALLOCATIONS_BY_FRAME;
     struct row_table rows = allocations_group(&view->report->allocations, by, &sum);
     view_table(&(struct table_def){.view = view, .id = "live_memory",
-                                   .title = text_of("Alive, most bytes first (sampled; age: the median)"), .rows = &rows,
-                                   COLUMNS_OF(columns), .sort = {"bytes", "class_name", "frame"}, .counts = alive_found,
+                                   .title = text_of("Alive, most bytes first (sampled; age: the median)"),
+                                   .rows = &rows, COLUMNS_OF(columns), .sort = {"bytes", "class_name", "frame"}, .counts = alive_found,
                                    .cell = alive_cell, .context = live, .no_rest = true})->one_line = true;
     allocation_rows_free(&rows);
 }
@@ -376,7 +376,7 @@ add_memory_line(const struct view *view)
     if (sum.live.samples == 0) return;
     char parts[PARTS][PART_BYTES], bytes[NUMBER_TEXT], margin[NUMBER_TEXT];
     snprintf(parts[0], PART_BYTES, "%s ± %s alive", bytes_text(bytes, sum.live_bytes),
-             bytes_text(margin, (uint64_t)(allocation_live_margin(&sum.live) + 0.5)));
+             bytes_text(margin, allocation_live_margin(&sum.live)));
     snprintf(parts[1], PART_BYTES, "%s of it by malloc", bytes_text(bytes, sum.live_malloc_bytes));
     add_parts(view, "memory", 2, parts);
 }

@@ -443,6 +443,13 @@ cut_settings(struct cut *cut, const struct fxt_event *event)
     cut->recorders[cut->recorder_count++] = (struct recorder){event->provider, event->pid, event->tid};
 }
 
+/* What the beginning of a trace has more of. */
+static bool
+follows_settings_p(const struct fxt_event *event)
+{
+    return event->name.id == STRING_JIT || event->name.id == STRING_MORE_SETTINGS;
+}
+
 static void
 cut_event(void *context, const struct fxt_event *event)
 {
@@ -451,7 +458,7 @@ cut_event(void *context, const struct fxt_event *event)
     if (of_trace && event->name.id == STRING_SETTINGS) {
         cut_settings(cut, event);
     }
-    else if ((origin_event_p(event) || (of_trace && (event->name.id == STRING_JIT || event->name.id == STRING_MORE_SETTINGS))) && event->ts_ns < cut->from_ns) {
+    else if (event->ts_ns < cut->from_ns && (origin_event_p(event) || (of_trace && follows_settings_p(event)))) {
         decide(cut, true);
         if (cut->decision == KEEP) cut->decision = KEEP_ORIGIN;
         cut->unix_ns = event_uint(event, STRING_UNIX_NS, 0);

@@ -242,20 +242,28 @@ take_name(const char *path)
     return true;
 }
 
+/* The name of a trace without its ending. */
+static struct fxt_string
+stem_of(const char *file)
+{
+    const char *slash = strrchr(file, '/'), *name = slash == NULL ? file : slash + 1;
+    return (struct fxt_string){.ptr = name, .len = (uint32_t)(strstr(name, ".fxt") - name)};
+}
+
 /* The name of a trace's copy, without what is secret in it, and compressed; a fork's has its pid behind ".fxt". Where
  * another one has that name, a hash of the trace's own is in it: a short one, as long as few have it. The caller frees
  * it. */
 static char *
 name_of_copy(const char *file)
 {
-    const char *slash = strrchr(file, '/'), *name = slash == NULL ? file : slash + 1, *ending = strstr(name, ".fxt");
+    const struct fxt_string stem = stem_of(file);
+    const char *name = stem.ptr, *ending = name + stem.len;
     const char *compressed = strcmp(compression, "none") == 0 ? "" : strcmp(compression, "gzip") == 0 ? ".gz" : ".zst";
     int pid_bytes = ending[4] == '.' ? (int)strspn(ending + 5, "0123456789") : 0;
     int ending_bytes = pid_bytes > 0 ? 5 + pid_bytes : 4;
     enum { SHORT_ONES = 16 };
     for (uint32_t salt = 0;; salt++) {
-        struct fxt_string whole = {.ptr = name, .len = (uint32_t)(ending - name)};
-        struct fxt_string clean = scrub_text(&scrub, SCRUB_FREE, whole);
+        struct fxt_string clean = scrub_text(&scrub, SCRUB_FREE, stem);
         char distinct[12] = "";
         uint32_t hash = hash_of(name, salt);
         if (salt > SHORT_ONES) snprintf(distinct, sizeof distinct, "-%08" PRIx32, hash);
@@ -295,12 +303,10 @@ done_p(const struct options *options, const char *file, const char *copy)
 static bool
 clean_name_p(const char *file)
 {
-    const char *name = strrchr(file, '/') + 1;
-    const struct fxt_string whole = {.ptr = name, .len = (uint32_t)(strstr(name, ".fxt") - name)};
     uint64_t changed = scrub.changed;
-    struct fxt_string clean = scrub_text(&scrub, SCRUB_FREE, whole);
+    bool clean = fxt_string_equal(scrub_text(&scrub, SCRUB_FREE, stem_of(file)), stem_of(file));
     scrub.changed = changed;
-    return fxt_string_equal(clean, whole);
+    return clean;
 }
 
 /* Copies of an earlier run, of traces that are gone, or under a name that they would no longer get. Whose secrets

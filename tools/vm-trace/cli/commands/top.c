@@ -160,8 +160,8 @@ draw(void)
     char *text = render(rows), *bottom;
     if (top.typing) bottom = xformat("/%s_   Enter: done   Esc: show all", top.search);
     else
-        bottom = xformat("q: quit  s: sort  a: %s  /: search%s%s  space: %s", alive ? "time" : "alive", top.search[0] != '\0' ? " " : "", top.search,
-                         top.paused ? "go on" : "pause");
+        bottom = xformat("q: quit  s: sort  a: %s  /: search%s%s  space: %s", alive ? "time" : "alive",
+                         top.search[0] != '\0' ? " " : "", top.search, top.paused ? "go on" : "pause");
     screen_draw(text, bottom);
     free(text);
     free(bottom);

@@ -71,7 +71,7 @@ allocation_cell(const struct table_def *def, unsigned own, const void *from)
       case OBJECTS: return cell_number((uint64_t)(row->objects + 0.5));
       case MARGIN: return margin_cell(&row->all, &sum->all);
       case SURVIVORS_MARGIN: return margin_cell(&row->survivors, &sum->survivors);
-      case LIVE_MARGIN: return cell_number((uint64_t)(allocation_live_margin(&row->live) + 0.5));
+      case LIVE_MARGIN: return cell_number(allocation_live_margin(&row->live));
       default: return cell_text(name_of(def->view, allocations->grouping, row));
     }
 }
@@ -144,7 +144,7 @@ live_title(const struct allocation_view *allocations)
     const struct allocation_live *live = &sum->live;
     bool exact = live->variance == 0, read = live->unread < live->samples;
     bytes_text(bytes, sum->live_bytes);
-    bytes_text(margin, (uint64_t)(allocation_live_margin(live) + 0.5));
+    bytes_text(margin, allocation_live_margin(live));
     bytes_text(held, sum->live_malloc_bytes);
     return document_text(allocations->view->document, "Alive at the end, %s: %s%s%s%s, %s%s, in %s %s%s",
                          allocations->grouping->title, exact ? "" : "about ", bytes, exact ? "" : " ± ",

@@ -71,7 +71,7 @@ static void
 describe(struct allocations *allocations, struct allocation_sample *sample, const struct allocation_row *site,
          const struct allocation *allocation)
 {
-    sample->live_site = 1 + (uint32_t)(site - (struct allocation_row *)allocations->sites.rows);
+    sample->live_site = 1 + row_table_number(&allocations->sites, site);
     sample->size_bytes = (uint32_t)allocation->size_bytes;
     sample->weight_bytes = allocation->weight_bytes;
     sample->allocated_ns = allocation->ts_ns;
@@ -163,15 +163,14 @@ count_live(struct allocation_row *site, const struct allocation_sample *sample)
     durations_add(&site->ages, age_ns > 0 ? (uint64_t)age_ns : 0);
 }
 
-/* The site of the same place, for the class of the object that owned a buffer. 0: as it was, there are too many. */
+/* The site of the same place, for the class of the object that owned a buffer; the same site if there are too many. */
 static uint32_t
 site_of_holder(struct allocations *allocations, uint32_t number, uint32_t holder)
 {
     const struct allocation_row *site = row_table_at(&allocations->sites, number - 1);
     const uint32_t key[ALLOCATION_KEYS] = {site->file, holder, site->frame};
     const struct allocation_row *of_holder = row_table_get(&allocations->sites, key);
-    if (of_holder == NULL) return number;
-    return 1 + (uint32_t)(of_holder - (struct allocation_row *)allocations->sites.rows);
+    return of_holder != NULL ? 1 + row_table_number(&allocations->sites, of_holder) : number;
 }
 
 /* Counts a buffer, now that it is known which object owned it: for the class of that. */
@@ -182,7 +181,8 @@ add_buffer(struct allocations *allocations, struct allocation_sample *sample)
         sample->live_site = site_of_holder(allocations, sample->live_site, sample->holder);
     if (sample->site == 0) return;
     if (sample->holder != STRING_NONE) sample->site = site_of_holder(allocations, sample->site, sample->holder);
-    count_allocated(row_table_at(&allocations->sites, sample->site - 1), sample->size_bytes, sample->weight_bytes, true);
+    struct allocation_row *site = row_table_at(&allocations->sites, sample->site - 1);
+    count_allocated(site, sample->size_bytes, sample->weight_bytes, true);
 }
 
 void
@@ -274,10 +274,10 @@ allocations_group(const struct allocations *allocations, unsigned by, struct all
     return rows;
 }
 
-double
+uint64_t
 allocation_live_margin(const struct allocation_live *live)
 {
-    return 1.96 * sqrt(live->variance);
+    return (uint64_t)(1.96 * sqrt(live->variance) + 0.5);
 }
 
 /* The parts of the whole are independent: of p = a / (a + b), (1 - p)^2 var(a) + p^2 var(b), by (a + b)^2. */

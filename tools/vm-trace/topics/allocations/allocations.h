@@ -5,10 +5,10 @@
  *      allocations_init -> allocations_add and allocations_fate for each event, in any order
  *      -> allocations_resolve -> allocations_group -> allocations_free
  *
- * A sample stands for `weight` bytes; their sum is an unbiased estimate of what was allocated, in slots and in
+ * A sample represents `weight` bytes; their sum is an unbiased estimate of what was allocated, in slots and in
  * large buffers, which are samples of their own. An object survives a collection that marks it, and a buffer
- * survives with the object that owns it. A buffer without one is not followed. Its fate may be in the file before its allocation, because
- * writers fill chunks side by side.
+ * survives with the object that owns it. A buffer without one is not followed. The fate of a sample may be in the
+ * file before its allocation, because writers fill chunks side by side.
  */
 #include "analysis/durations.h"
 #include "base/row_table.h"
@@ -97,7 +97,7 @@ void allocation_rows_free(struct row_table *rows);
 void allocation_row_add(struct allocation_row *sum, const struct allocation_row *row);
 
 /* Half of the 95 % interval of the bytes of live objects. 0: exact. */
-double allocation_live_margin(const struct allocation_live *live);
+uint64_t allocation_live_margin(const struct allocation_live *live);
 /* Half of the 95 % interval of the share that a part of the samples has in the bytes. */
 double allocation_margin(const struct allocation_count *part, const struct allocation_count *whole);
 /* Whether the counts are no estimates: each object was recorded. */
