@@ -103,36 +103,52 @@ add_common_settings(struct vm_trace_event *event, const char *snapshot)
     return !snapshot || event_text(event, STRING_SNAPSHOT, snapshot, strlen(snapshot));
 }
 
+/* The event of settings that is being written. */
+struct settings {
+    struct vm_trace_event event;
+    struct rb_vm_trace_ractor *ractor;
+    struct rb_execution_context_struct *ec;
+    bool more; /* it is not the first */
+};
+
 static bool
-end_settings(struct vm_trace_event *event, bool first)
+begin_settings(struct settings *settings)
+{
+    return rb_vm_trace_event_begin(&settings->event, settings->ractor, settings->ec, capture.begin_ns);
+}
+
+static bool
+end_settings(struct settings *settings)
 {
     static const char more[] = "more_settings";
     struct vm_trace_slot slot = { .index = STRING_SETTINGS };
-    return (first || rb_vm_trace_writer_define(event->writer, &slot, more, sizeof(more) - 1)) &&
-        event_end(event, FXT_EVENT_INSTANT, STRING_TRACE, slot.index);
+    bool named = !settings->more || rb_vm_trace_writer_define(settings->event.writer, &slot, more, sizeof(more) - 1);
+    return named && event_end(&settings->event, FXT_EVENT_INSTANT, STRING_TRACE, slot.index);
 }
 
 /* An event has a limited number of arguments: what has no room is in the next one. */
+static bool
+make_room_for(struct settings *settings, unsigned arguments)
+{
+    if (settings->event.arguments + arguments <= FXT_ARGS_MAX) return true;
+    bool ended = end_settings(settings);
+    settings->more = true;
+    return ended && begin_settings(settings);
+}
+
 bool
 rb_vm_trace_write_settings(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, const void *what)
 {
     enum { MOST_OF_A_STREAM = 3 };
-    struct vm_trace_event event;
-    bool first = true;
-    if (!rb_vm_trace_event_begin(&event, ractor, ec, capture.begin_ns) || !add_common_settings(&event, what)) return false;
+    struct settings settings = { .ractor = ractor, .ec = ec };
+    if (!begin_settings(&settings) || !add_common_settings(&settings.event, what)) return false;
     EACH_STREAM(stream, write_settings) {
-        if (event.arguments + MOST_OF_A_STREAM > FXT_ARGS_MAX) {
-            if (!end_settings(&event, first) || !rb_vm_trace_event_begin(&event, ractor, ec, capture.begin_ns)) return false;
-            first = false;
-        }
-        if (!stream->write_settings(&event)) return false;
+        if (!make_room_for(&settings, MOST_OF_A_STREAM) || !stream->write_settings(&settings.event)) return false;
     }
-    if (session.left_out[0] && event.arguments == FXT_ARGS_MAX) {
-        if (!end_settings(&event, first) || !rb_vm_trace_event_begin(&event, ractor, ec, capture.begin_ns)) return false;
-        first = false;
-    }
-    if (session.left_out[0] && !rare_text(&event, "left_out", session.left_out)) return false;
-    return end_settings(&event, first);
+    if (session.left_out[0] &&
+        (!make_room_for(&settings, 1) || !rare_text(&settings.event, "left_out", session.left_out)))
+        return false;
+    return end_settings(&settings);
 }
 
 bool

@@ -20,9 +20,9 @@ struct vm_trace_summary {
 };
 
 /*
- * For rb_vm_trace_event_write; the first one, which writes several events if it must, on an empty chunk. `what`: a C
- * string, what the trace is saved for, or NULL; NULL (which JIT
- * the program turned on after the settings were written); a vm_trace_loss; a vm_trace_summary.
+ * For rb_vm_trace_event_write; the first one, which writes several events if it must, on an empty chunk.
+ * `what`: a C string, what the trace is saved for, or NULL; NULL (which JIT the program turned on after the
+ * settings were written); a vm_trace_loss; a vm_trace_summary.
  */
 bool rb_vm_trace_write_settings(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec,
                                 const void *what);

@@ -404,7 +404,8 @@ set_begin(struct copy *copy, uint64_t bytes)
     for (size_t at = 1, size, words = (size_t)bytes / FXT_WORD_BYTES;
          ok && (size = record_at(copy->buffer, at, words, &header)) > 0; at += size) {
         if (fxt_bits(header, FXT_HEADER_TYPE) != FXT_RECORD_EVENT) continue;
-        ok = pwrite(fd, &copy->first_ns, sizeof(copy->first_ns), (off_t)((at + 1) * FXT_WORD_BYTES)) > 0; /* else as it was */
+        off_t to = (off_t)((at + 1) * FXT_WORD_BYTES);
+        ok = pwrite(fd, &copy->first_ns, sizeof(copy->first_ns), to) > 0; /* else it is as it was */
     }
     fcntl(fd, F_SETFL, flags);
 }

@@ -481,7 +481,8 @@ static const char *const counters[] = { [SAMPLES] = "allocation_samples", [BYTES
 static void
 report_living(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct *ec, struct vm_trace_totals *totals)
 {
-    *stream_counter(&rb_vm_trace_allocations, totals, LEFT_OUT) += buffers_left_out; /* events count with the ractor's */
+    /* Events are counted with those of the ractor. */
+    *stream_counter(&rb_vm_trace_allocations, totals, LEFT_OUT) += buffers_left_out;
     if (!ractor || !rb_vm_trace_allocations.rate || !make_room()) return;
     note_living();
     while (living.next < living.count) put_living(ractor, ec);

@@ -148,16 +148,16 @@ owner_p(const struct vm_trace_live_sample *sample, struct vm_trace_live_origin *
     return true;
 }
 
-/* LOST: there is none. */
+/* 0: there is none. */
 static uintptr_t
 find_owner(const struct vm_trace_live_sample *sample, struct vm_trace_live_origin *origin)
 {
-    uintptr_t owner;
+    uintptr_t owner = 0;
     for (size_t i = 0; i < origin->word_count; i++) {
         if (owner_p(sample, origin, origin->words[i], &owner)) return owner;
         if (owner_p(sample, origin, origin->words[i] - rb_vm_trace_host_table_offset(), &owner)) return owner;
     }
-    return LOST;
+    return 0;
 }
 
 /* The object whose fate is that of the sample at a place, after a look at it; LOST. */
@@ -166,7 +166,7 @@ look_at(size_t place, bool collecting)
 {
     struct vm_trace_live_sample *sample = &table->samples[place];
     struct vm_trace_live_origin *origin = sample->origin;
-    uintptr_t object = object_at(place), owner = LOST;
+    uintptr_t object = object_at(place), owner;
     if (object == LOST) return LOST;
     if (!origin || !origin->buffer) {
         read_malloc_bytes(sample, object, collecting);
@@ -174,7 +174,7 @@ look_at(size_t place, bool collecting)
     }
     if (object == WANTED) owner = find_owner(sample, origin);
     else owner = rb_vm_trace_host_buffer_owner(object, origin->buffer, origin->buffer_bytes);
-    if (!owner || (owner != LOST && !slot_p(sample->objspace, owner))) owner = LOST;
+    if (!owner || !slot_p(sample->objspace, owner)) owner = LOST;
     __atomic_store_n(&table->objects[place], owner, __ATOMIC_RELEASE);
     return owner;
 }
