@@ -28,6 +28,7 @@ class Runner
     @suites = Hash.new { |hash, suite| hash[suite] = { entries: 0, counts: [0, 0, 0], seconds: 0.0 } }
     @failures, @texts, @skips, @unstable, @seconds = [], [], [], [], {}
     @second_runs = 0
+    @not_passed = [] # bases of entries that failed, or were skipped because there is no Ruby
     @memory = Memory.new(resume: all)
   end
 
@@ -44,6 +45,7 @@ class Runner
     @counts[2] += plan.skipped
     @skips.concat(plan.skips)
     @memory.all_passed if @all && @counts[1] == 0 && ENV["BASES"].to_s.split.size == Dir["bases/*"].size
+    @memory.bases_passed(changed.keys - @not_passed) if !@all && suites.include?("integration")
     close(plan, schedule)
     @counts[1] == 0
   end
@@ -68,7 +70,10 @@ class Runner
     name_unstable(entry, result) if entry.second
     add(entry, result.counts, result.seconds)
     @memory.remember(entry.name, result) if result.ok? && !again && !entry.builds
-    @failures << "#{entry.name} (#{result.counts[1]})" unless result.ok?
+    unless result.ok?
+      @failures << "#{entry.name} (#{result.counts[1]})"
+      @not_passed.concat(entry.needs)
+    end
     again
   end
 
@@ -89,6 +94,7 @@ class Runner
 
   def skip(entry, reason, progress)
     tests = entry.file ? Plan.tests_in(entry.file) : 1
+    @not_passed.concat(entry.needs)
     puts "#{progress} skip                            #{entry.name}"
     @skips << "#{entry.name}: #{tests} tests: #{reason}"
     add(entry, [0, 0, tests], 0)

@@ -1,5 +1,5 @@
 # What earlier runs have left: how long each entry took, which entries passed at this state of the tree,
-# and the last commit that passed check-all.
+# and at which commits check-all, or all that `make check` runs of one base, passed.
 require "digest"
 require "fileutils"
 require "json"
@@ -8,8 +8,10 @@ require "open3"
 class Memory
   CACHE = File.join(ENV["XDG_CACHE_HOME"] || File.join(ENV["HOME"] || "/nonexistent", ".cache"), "ruby-vm-trace")
   TIMES = File.join(CACHE, "test-times")
-  COMMITS = File.join(CACHE, "check-all-passed")
-  # Without a commit that check-all passed, what changed since so many commits counts as changed.
+  # "COMMIT" for check-all, "COMMIT BASE" for a base that was tested as a whole.
+  COMMITS = File.join(CACHE, "commits-passed")
+  COMMITS_KEPT = 50
+  # Without such a commit, what changed since so many commits counts as changed.
   COMMITS_BACK = 20
   # Below these folders a change is one of all bases.
   OF_ALL_BASES = %w[vm_trace/host vm_trace/jit].freeze
@@ -39,21 +41,31 @@ class Memory
   # All of check-all has passed.
   def all_passed
     FileUtils.rm_f(@passed_file) if @passed_file
-    write(COMMITS, (read(COMMITS).last(50) << head).uniq.map { |commit| "#{commit}\n" }.join) if head && clean?
+    add_commits([head])
   end
+
+  # All that `make check` runs of these bases has passed.
+  def bases_passed(bases) = add_commits(bases.map { |base| "#{head} #{base}" })
 
   # { base => first changed path }
   def changed_bases(bases)
-    since = last_passed or return {}
-    paths = git("diff", "--name-only", since, "--", "patches", *OF_ALL_BASES).to_s.lines(chomp: true)
-    common = paths.find { |path| OF_ALL_BASES.any? { |folder| path.start_with?("#{folder}/") } }
-    bases.to_h { |base| [base, common || paths.find { |path| path.start_with?("patches/#{base}/") }] }.compact
+    bases.to_h do |base|
+      since = last_passed(base)
+      paths = since ? git("diff", "--name-only", since, "--", "patches/#{base}", *OF_ALL_BASES).to_s.lines(chomp: true) : []
+      [base, paths.find { |path| OF_ALL_BASES.any? { |folder| path.start_with?("#{folder}/") } } || paths.first]
+    end.compact
   end
 
   private
 
-  def last_passed
-    read(COMMITS).reverse.find { |commit| git("merge-base", "--is-ancestor", commit, "HEAD") } ||
+  # The commit of the tree as it is now: what differs from a commit is not what later runs compare with.
+  def add_commits(lines)
+    write(COMMITS, (read(COMMITS) + lines).last(COMMITS_KEPT).map { |line| "#{line}\n" }.join) if head && clean? && lines.any?
+  end
+
+  def last_passed(base)
+    commits = read(COMMITS).filter_map { |line| line.split.then { |commit, only| commit if only.nil? || only == base } }
+    commits.reverse.find { |commit| git("merge-base", "--is-ancestor", commit, "HEAD") } ||
       git("rev-list", "-n", (COMMITS_BACK + 1).to_s, "--first-parent", "HEAD")&.lines(chomp: true)&.last
   end
 

@@ -321,13 +321,13 @@ class TestRunner < BuildTest
     passed = commit_all("first")
     project.write("project/patches/second/0001-x.patch", "x")
     commit_all("second")
-    project.write("home/.cache/ruby-vm-trace/check-all-passed", "#{"0" * 40}\n#{passed}\n")
+    project.write("home/.cache/ruby-vm-trace/commits-passed", "#{"0" * 40}\n#{passed}\n")
     out, = run_suites("integration", **bases)
     assert_match(/^second is tested as a whole: patches\/second\/0001-x.patch changed$/, out)
     assert_equal ["first yjit", "first zjit", "second yjit", "second zjit"], pairs_of(out, "test_plain")
     assert_equal ["first yjit", "second zjit"], pairs_of(out, "test_once"), "by itself, as if there were no other base"
 
-    project.write("home/.cache/ruby-vm-trace/check-all-passed", "#{git("rev-parse", "HEAD")}\n")
+    project.write("home/.cache/ruby-vm-trace/commits-passed", "#{git("rev-parse", "HEAD")}\n")
     refute_match(/tested as a whole/, run_suites("integration", **bases).first)
     %w[vm_trace/jit/zjit/x.rs vm_trace/host/x.c].each do |file|
       project.write("project/#{file}", "x")
@@ -338,11 +338,33 @@ class TestRunner < BuildTest
     end
 
     # Without such a commit: the last twenty.
-    FileUtils.rm(project.path("home/.cache/ruby-vm-trace/check-all-passed"))
+    FileUtils.rm(project.path("home/.cache/ruby-vm-trace/commits-passed"))
     18.times { |i| git("commit", "-q", "--allow-empty", "-m", i.to_s) }
     assert_match(/^second is tested/, run_suites("integration", **bases).first)
     2.times { |i| git("commit", "-q", "--allow-empty", "-m", "more #{i}") }
     refute_match(/^second is tested/, run_suites("integration", **bases).first)
+  end
+
+  def test_a_base_that_passed_as_a_whole_is_compared_with_that_commit
+    bases = two_bases
+    project.script("project/scripts/build-ruby.sh", <<~SH)
+      [ "$BASE" != "$WITHOUT" ] || { mkdir -p build/$BASE; echo none > build/$BASE/unavailable; exit 3; }
+    SH
+    add_file("integration/test_i.rb", "def test_it = refute_equal(ENV['BAD'], ENV['BASE'])")
+    project.write("project/.gitignore", "build\n")
+    git("init", "-q", "-b", "master")
+    commit_all("first")
+    %w[first second].each { |base| project.write("project/patches/#{base}/0001-x.patch", "x") }
+    commit = commit_all("second")
+    whole = ->(**env) { run_suites("integration", **bases, **env).first.scan(/^(\w+) is tested as a whole/).flatten }
+    assert_equal %w[first second], whole.call(BAD: "first", WITHOUT: "second")
+    assert_equal %w[first second], whole.call(BAD: "second")
+    assert_equal ["#{commit} first"], project.read("home/.cache/ruby-vm-trace/commits-passed").lines(chomp: true)
+    assert_equal %w[second], whole.call
+    assert_empty whole.call
+    project.write("project/patches/first/0001-x.patch", "y")
+    commit_all("third")
+    assert_equal %w[first], whole.call
   end
 
   # A run of check-all that was cut goes on where it stopped, and forgets what passed when anything changes.
@@ -359,7 +381,7 @@ class TestRunner < BuildTest
     assert_match(/^skipped: SomeTest#test_later: no time$/, out)
     refute_match(/ok .*test_a.rb$/, out)
     assert_closing_line "2 passed, 0 failed, 1 skipped", 0, result
-    assert_equal [commit], project.read("home/.cache/ruby-vm-trace/check-all-passed").split, "a whole run that passed is remembered"
+    assert_equal [commit], project.read("home/.cache/ruby-vm-trace/commits-passed").split, "a whole run that passed is remembered"
     refute_match(/passed before/, run_suites("--all", "tool").first, "and what passed is forgotten")
 
     add_file("tool/test_b.rb", "def test_bad = flunk")
@@ -376,7 +398,7 @@ class TestRunner < BuildTest
     commit_all("first")
     add_file("tool/test_b.rb", "def test_ok = pass")
     assert_closing_line "2 passed, 0 failed, 0 skipped", 0, run_suites("--all", "tool", BASES: "small")
-    refute_path_exists project.path("home/.cache/ruby-vm-trace/check-all-passed")
+    refute_path_exists project.path("home/.cache/ruby-vm-trace/commits-passed")
   end
 
   def test_what_took_longest_begins_first
