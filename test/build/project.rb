@@ -102,8 +102,16 @@ class Project
     FileUtils.chmod(0o755, path(name))
   end
 
+  # What configure finds out about the machine is the same in every project.
+  SITE = Dir.mktmpdir("vm-trace-build-site-").then do |dir|
+    Minitest.after_run { FileUtils.rm_rf(dir) }
+    File.join(dir, "site").tap do |site|
+      File.write(site, %(test -n "$CC$CFLAGS$CPPFLAGS$LDFLAGS$LIBS$PKG_CONFIG" || cache_file='#{dir}/cache'\n))
+    end
+  end
+
   def env(**more)
-    { "HOME" => path("home"), "PATH" => "#{path("bin")}:#{ENV["PATH"]}", "XDG_CACHE_HOME" => nil, "RUBY_SOURCE" => nil,
+    { "CONFIG_SITE" => SITE, "HOME" => path("home"), "PATH" => "#{path("bin")}:#{ENV["PATH"]}", "XDG_CACHE_HOME" => nil, "RUBY_SOURCE" => nil,
       "GIT_CONFIG_SYSTEM" => path("home/system.gitconfig"),
       "BASE" => "small", "BASES" => nil, "FIXES" => nil, "PLATFORM" => nil, "POSIX_TESTS" => nil,
       "DEPS" => nil, "CI" => nil, "V" => nil, "FORCE" => nil, **more.transform_keys(&:to_s) }
