@@ -1,7 +1,8 @@
 # Shared by the scripts beside it: sourced, never run. Sets top (the repository), base and the
-# variables of bases/$base.
+# variables of bases/$base. Each make runs several scripts, so this starts no program that it can do without.
 set -eu
-top=$(cd "$(dirname "$0")/.." && pwd -P)
+case $0 in */*) top=${0%/*}/.. ;; *) top=.. ;; esac
+top=$(cd "$top" && pwd -P)
 base=${BASE:-ruby-4.0}
 build=$top/build/$base
 
@@ -14,8 +15,10 @@ esac
 [ -f "$top/bases/$base" ] || die "there is no base \"$base\"; bases/ has: $(cd "$top/bases" && echo *)"
 . "$top/bases/$base"
 series=$top/$patches/series
-version=$(sed -n 's/^AC_INIT(\[ruby-vm-trace\], \[\(.*\)\])$/\1/p' "$top/configure.ac") # of all that is here
 cache=${XDG_CACHE_HOME:-${HOME:-/nonexistent}/.cache}/ruby-vm-trace
+
+# The version of all that is here.
+version() { sed -n 's/^AC_INIT(\[ruby-vm-trace\], \[\(.*\)\])$/\1/p' "$top/configure.ac"; }
 
 # Makes build/NAME a tree of links to this one, in which the Makefile builds with other flags.
 link_tree() { # NAME
@@ -30,9 +33,9 @@ link_tree() { # NAME
 # those of another clone.
 compile_through_ccache() {
     command -v ccache >/dev/null || return 0
-    mkdir -p "$top/build/ccache"
+    [ -d "$top/build/ccache" ] || mkdir -p "$top/build/ccache"
     for name in cc gcc clang ${RUBY_HOST:+"$RUBY_HOST-gcc"}; do
-        ln -sfn "$(command -v ccache)" "$top/build/ccache/$name"
+        [ "$top/build/ccache/$name" -ef "$(command -v ccache)" ] || ln -sfn "$(command -v ccache)" "$top/build/ccache/$name"
     done
     PATH=$top/build/ccache:$PATH
     export CCACHE_BASEDIR="$top" CCACHE_NOHASHDIR=1 CCACHE_DIR="$cache/ccache" CCACHE_MAXSIZE="${CCACHE_MAXSIZE:-1G}"
@@ -50,7 +53,9 @@ lock_build() {
 UNAVAILABLE=3
 
 # In a git hook or `git rebase --exec` the environment names the outer repository.
-if command -v git >/dev/null; then unset $(git rev-parse --local-env-vars); fi
+case ${GIT_DIR+x}${GIT_INDEX_FILE+x}${GIT_WORK_TREE+x}${GIT_PREFIX+x}${GIT_OBJECT_DIRECTORY+x}${GIT_COMMON_DIR+x} in
+*x*) unset $(git rev-parse --local-env-vars) ;;
+esac
 export GIT_TERMINAL_PROMPT=0
 
 # git for the repositories of these scripts: the user's configuration, hooks and name change

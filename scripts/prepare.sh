@@ -93,15 +93,19 @@ done
 # What a trace says about the Ruby that made it.
 fixed_by=$(chosen_fixes | fix_names | sed 's/^/ + /' | tr -d '\n')
 base_name="$base $(printf %.12s "$commit")$fixed_by${PLATFORM:+ ($PLATFORM)}"
-base_h="#define RB_VM_TRACE_BASE \"$base_name, vm_trace $version\""
+base_h="#define RB_VM_TRACE_BASE \"$base_name, vm_trace $(version)\""
 [ "$base_h" = "$(cat "$src/vm_trace/base_name.h" 2>/dev/null)" ] || { echo "$base_h" > "$src/vm_trace/base_name.h"; headers_changed=yes; }
 # What its build needs.
 base_mk="VM_TRACE_RUSTC_MIN := $rustc_min${PLATFORM:+
 VM_TRACE_PLATFORM := $PLATFORM}"
 [ "$base_mk" = "$(cat "$src/vm_trace/base.mk" 2>/dev/null)" ] || echo "$base_mk" > "$src/vm_trace/base.mk"
-for f in $(cd "$top/vm_trace" && find . -name '*.[ch]' -o -name '*.def' -o -name '*.py' -o -name '*.rs' \
-    -o -name '*.mk' -o -name '*.sh'); do
-    cmp -s "$top/vm_trace/$f" "$src/vm_trace/$f" && continue
+sums() {
+    cd "$top/vm_trace"
+    find . '(' -name '*.[ch]' -o -name '*.def' -o -name '*.py' -o -name '*.rs' -o -name '*.mk' -o -name '*.sh' ')' \
+        -exec sha256sum {} +
+}
+changed_files() { sums | (cd "$src/vm_trace" && LC_ALL=C sha256sum --check --quiet 2>/dev/null) | sed 's/: FAILED.*//'; }
+for f in $(changed_files); do
     mkdir -p "$src/vm_trace/${f%/*}"
     cp "$top/vm_trace/$f" "$src/vm_trace/$f"
     case $f in *.h | *.def) headers_changed=yes ;; esac

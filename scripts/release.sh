@@ -3,7 +3,7 @@
 # nor autoconf. The same commit gives the same bytes.
 . "$(dirname "$0")/common.sh"
 
-name=ruby-vm-trace-$version
+name=ruby-vm-trace-$(version)
 out=$top/build/release
 [ -e "$top/.git" ] || die "this is no clone of the repository: a release is made of a commit"
 [ -z "$(git -C "$top" status --porcelain --untracked-files=no)" ] || say "Note: what is not committed is not in the release."

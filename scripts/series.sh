@@ -9,9 +9,11 @@ series_patches() {
 # the series; "all" names each. One that only another base has is passed over.
 all_fixes() { [ ! -d "$top/$patches/fixes" ] || (cd "$top/$patches" && ls fixes/*.patch 2>/dev/null) || :; }
 chosen_fixes() {
+    [ -n "${FIXES:-}" ] || return 0
+    wanted=,$(echo "$FIXES" | tr ' ' ,),
     all_fixes | while read -r p; do
         name=${p#fixes/}
-        case ",$(echo "${FIXES:-}" | tr ' ' ,)," in *",${name%.patch},"* | *,all,*) echo "$p" ;; esac
+        case $wanted in *",${name%.patch},"* | *,all,*) echo "$p" ;; esac
     done
 }
 check_fixes() { # dies if no base has one of them
@@ -30,7 +32,8 @@ chosen_patches() { series_patches; chosen_fixes; }
 
 # A key that changes with the source pin, the order and each patch; behind it the names of the fixes.
 series_id() {
-    id=$({ echo "$tree"; chosen_patches; chosen_patches | while read -r p; do cat "$top/$patches/$p"; done; } | sha256sum | cut -c1-40)
+    id=$({ echo "$tree"; chosen_patches; [ ! -d "$top/$patches" ] || { cd "$top/$patches" && chosen_patches | xargs cat; }; } |
+        sha256sum | cut -c1-40)
     echo "$id" $(chosen_fixes)
 }
 
