@@ -664,10 +664,17 @@ class TestAllocations < Integration::Test
 
   def test_killed
     result = run_ruby(T + <<~RUBY, "--vm-trace=allocations:1", "--vm-trace-file=%p.fxt", ended: false)
+      class Kept; end
+      kept = Array.new(2_000) { Kept.new }
       5_000.times { Object.new }
+      3.times { GC.start }
       Process.kill(:KILL, $$)
     RUBY
     assert_operator samples(result.trace, whole: false).count { |sample| sample.class_name == "Object" }, :>=, 5_000
+    report = JSON.parse(`#{Trace::TOOL} report --format=json #{result.trace.path}`)
+    alive = report["live_by_class"]["rows"].to_h { |row| row.values_at("class", "samples") }
+    assert_equal 2_000, alive["Kept"]
+    assert_operator alive.fetch("Object", 0), :<, 500
   end
 
   def test_from_another_shell

@@ -97,6 +97,34 @@ class TestAllocations < Minitest::Test
     assert_equal [["(no method)"]], rows(data, "allocations_by_method", "method")
   end
 
+  # A program that runs out of memory is killed: what holds it is what no collection has freed.
+  def test_what_is_not_freed_in_a_trace_without_an_end_is_alive
+    made = lambda do |*events|
+      ThreadsTrace.new(settings: { allocations: [:uint64, 1000] }) do |t|
+        t.thread(:worker, 44)
+        3.times { |i| t.allocates(:main, "String", 10 * i, sample: i, weight: 1000, frames: A) }
+        t.allocates(:main, "Array", 40, sample: 3, weight: 1000, untracked: [:uint32, 1], frames: A)
+        t.allocates(:main, "(buffer)", 50, sample: 4, weight: 4096, size: 4096, frames: B)
+        t.freed(:main, 60, 1)
+        events.each { |name, args| t.event(:instant, :main, "trace", name, 70, **args) }
+      end
+    end
+    folded = ->(bytes) { with_file(bytes) { |path| tool("export", "--kind=alive", "--format=folded", "-o", "-", path).out.lines(chomp: true) } }
+    unended = made.call.builder
+    data = json(unended)
+    assert_equal [["(buffer)", 4096, 1], ["String", 2000, 2]], rows(data, "live_by_class", "class", "bytes", "samples")
+    assert_equal [["(buffer)", 1], ["String", 2]], rows(data, "survivors_by_class", "class", "alive_samples")
+    assert_includes text(unended), "3 of them count as alive: no collection has freed them, and the trace has no end"
+    assert_includes text(unended), "what became of 1 of them is not in the trace"
+    assert_equal ["#{A.reverse.join(";")};String 2000", "#{B.reverse.join(";")};(buffer) 4096"], folded[unended].sort
+    ended = [made.call.build, made.call(["cut", { since_ns: [:uint64, 0] }]).builder,
+             made.call(["loss", { lost: [:uint64, 1], reason: "x" }]).builder]
+    ended.each do |bytes|
+      assert_empty rows(json(bytes), "live_by_class", "class")
+      assert_empty folded[bytes]
+    end
+  end
+
   def test_numbers_of_samples_belong_to_their_process
     Dir.mktmpdir do |dir|
       paths = [[100, "A"], [200, "B"]].map do |pid, name|

@@ -18,7 +18,7 @@ struct object {
     uint32_t node; /* 0: the event of its allocation is not there (yet) */
     uint32_t class_name; /* STRING_NONE: the same */
     uint64_t size, weight, malloc_bytes;
-    bool alive, of_holder;
+    bool alive, freed, of_holder;
 };
 enum { OBJECT_KEYS = 3, OBJECTS_MAX = 4 * 1024 * 1024 };
 
@@ -55,6 +55,7 @@ profile_free(struct profile *profile)
     free(profile->rest.list);
     map_free(&profile->node_of);
     map_free(&profile->node_of_rest);
+    map_free(&profile->ended);
 }
 
 uint32_t
@@ -174,7 +175,7 @@ wanted(enum profile_kind kind, const struct fxt_event *event)
       case PROFILE_PREEMPTED: return category == STRING_PREEMPTED;
       case PROFILE_ALLOCATIONS:
         return category == STRING_ALLOCATION && event->name.id != STRING_FREED && event->name.id != STRING_ALIVE;
-      case PROFILE_ALIVE: return category == STRING_ALLOCATION && event->name.id != STRING_FREED;
+      case PROFILE_ALIVE: return category == STRING_ALLOCATION;
       case PROFILE_BLOCKED:
       case PROFILE_SAMPLES:
       case PROFILE_CALLS: break;
@@ -237,7 +238,11 @@ add_object(struct profile *profile, const struct fxt_event *event)
     const uint32_t key[OBJECT_KEYS] = {event->process, (uint32_t)number, (uint32_t)(number >> 32)};
     struct object *object = row_table_get(&profile->objects, key);
     bool alive = event->name.id == STRING_ALIVE;
-    if (object == NULL) return;
+    if (object == NULL || event_uint(event, STRING_UNTRACKED, 0) != 0) return;
+    if (event->name.id == STRING_FREED) {
+        object->freed = true;
+        return;
+    }
     if (alive) object->malloc_bytes = event_uint(event, STRING_MALLOC_BYTES, 0);
     object->alive |= alive;
     if (alive || weight > 0) find_class(profile, object, event, alive);
@@ -247,12 +252,29 @@ add_object(struct profile *profile, const struct fxt_event *event)
     object->weight = weight;
 }
 
+/* A trace that says at its end what is alive, or a part of one. */
+static void
+add_end(struct profile *profile, const struct fxt_event *event)
+{
+    uint32_t name = event->name.id;
+    bool snapshot = name == STRING_SETTINGS && fxt_event_arg(event, STRING_SNAPSHOT) != NULL;
+    if (snapshot || name == STRING_SUMMARY || name == STRING_CUT || name == STRING_LOSS)
+        map_set(&profile->ended, event->process, 1);
+}
+
+/* Without an end, what no collection has freed is alive. */
+static bool
+alive_p(const struct profile *profile, const struct object *object)
+{
+    return object->alive || (!object->freed && map_get(&profile->ended, object->process) == MAP_NONE);
+}
+
 static void
 add_objects(struct profile *profile)
 {
     for (uint32_t i = 0; i < profile->objects.count; i++) {
         const struct object *object = row_table_at(&profile->objects, i);
-        if (!object->alive || object->node == 0) continue;
+        if (object->node == 0 || !alive_p(profile, object)) continue;
         double objects = object->size > 0 ? (double)object->weight / (double)object->size : 0;
         uint64_t held = (uint64_t)((double)object->malloc_bytes * objects + 0.5);
         uint32_t node = object->node;
@@ -270,6 +292,7 @@ profile_event(void *context, const struct fxt_event *event)
     bool lost = profile->kind == PROFILE_LOST;
     if (lost && event->category.id == STRING_TRACE && event->type == FXT_EVENT_INSTANT)
         lost_stacks_trace(&profile->lost, reader_pool(profile->reader), event);
+    if (profile->kind == PROFILE_ALIVE && event->category.id == STRING_TRACE) add_end(profile, event);
     if (!wanted(profile->kind, event)) return;
     if (profile->kind == PROFILE_ALIVE) {
         add_object(profile, event);

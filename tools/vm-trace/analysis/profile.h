@@ -69,6 +69,7 @@ struct profile {
     struct frames rest;
     struct lost_stacks lost;
     struct row_table objects; /* of PROFILE_ALIVE: see profile.c */
+    struct map ended;         /* the same: processes whose traces say what is alive, or are parts */
     uint64_t events;
     uint64_t count;
     int64_t first_ns, last_ns; /* of all events of the traces; first_ns > last_ns: there are none */

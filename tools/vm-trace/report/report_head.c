@@ -532,6 +532,12 @@ add_allocations(struct report *report, struct document *document)
                                     "not followed: %s of it, in buffers that had grown by then or that C code holds",
                                     bytes_text(bytes, sum.not_followed.bytes)));
     }
+    if (report->allocations.unended > 0) {
+        document_line(document, "",
+                      document_text(document,
+                                    "%s of them count as alive: no collection has freed them, and the trace has no end",
+                                    with_commas(samples, report->allocations.unended)));
+    }
     uint64_t unknown = sum.all.samples - sum.freed.samples - sum.alive.samples - sum.not_followed.samples;
     if (unknown > 0) {
         document_line(document, "",

@@ -82,7 +82,17 @@ wanted(struct report *report, const struct topic_event *of)
                       report_own_frame(report, event));
 }
 
-TOPIC_CALL(resolve, allocations_resolve(&report->allocations))
+static int64_t
+unended_ns(const void *context, uint32_t number)
+{
+    const struct report *report = context;
+    const struct report_process *process = report_process(report, number);
+    bool whole = process->setting_count > 0 && process->lost == 0 && !process->cut && !process->snapshot &&
+                 !report->files[process->file].stopped;
+    return whole && !process->summarized ? process->last_ns : ALLOCATIONS_ENDED;
+}
+
+TOPIC_CALL(resolve, allocations_resolve(&report->allocations, unended_ns, report))
 
 const struct topic topic_allocations = {
     .init = init,

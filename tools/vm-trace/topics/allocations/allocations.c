@@ -185,11 +185,26 @@ add_buffer(struct allocations *allocations, struct allocation_sample *sample)
     count_allocated(site, sample->size_bytes, sample->weight_bytes, true);
 }
 
+/* The program had no time to say what was alive. Whose a buffer was is not known. */
+static void
+end_sample(struct allocations *allocations, struct allocation_sample *sample, int64_t last_ns)
+{
+    allocations->unended++;
+    sample->fate = FATE_ALIVE;
+    sample->fate_ns = last_ns;
+    sample->malloc_bytes = UINT64_MAX;
+    sample->holder = ((struct allocation_row *)row_table_at(&allocations->sites, sample->live_site - 1))->class_name;
+}
+
 void
-allocations_resolve(struct allocations *allocations)
+allocations_resolve(struct allocations *allocations, allocations_unended_ns *unended_ns, const void *context)
 {
     for (uint32_t i = 0; i < allocations->samples.count; i++) {
         struct allocation_sample *sample = row_table_at(&allocations->samples, i);
+        if (sample->fate == FATE_UNKNOWN && sample->live_site != 0) {
+            int64_t last_ns = unended_ns(context, sample->process);
+            if (last_ns != ALLOCATIONS_ENDED) end_sample(allocations, sample, last_ns);
+        }
         if (sample->buffer) add_buffer(allocations, sample);
         if (sample->live_site != 0 && sample->fate == FATE_ALIVE)
             count_live(row_table_at(&allocations->sites, sample->live_site - 1), sample);

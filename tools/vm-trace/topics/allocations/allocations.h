@@ -56,6 +56,7 @@ struct allocations {
     struct row_table samples; /* of struct allocation_sample, see allocations.c */
     uint64_t uncounted;       /* samples without a row, because there are too many places */
     uint64_t unfollowed;      /* samples and fates beyond ALLOCATION_SAMPLES_MAX */
+    uint64_t unended;         /* samples that count as alive, because their trace has no end */
 };
 
 struct allocation {
@@ -84,8 +85,12 @@ struct allocation_fate {
 };
 /* A sample that neither was added nor has its allocation here does not count. */
 void allocations_fate(struct allocations *allocations, const struct allocation_fate *fate);
+/* The time of the last event of a process whose program still runs, or ended abruptly, in ns: what no event says to be
+ * freed was alive then. ALLOCATIONS_ENDED: of any other. */
+typedef int64_t allocations_unended_ns(const void *context, uint32_t process);
+#define ALLOCATIONS_ENDED INT64_MIN
 /* Call it once, after the last file. */
-void allocations_resolve(struct allocations *allocations);
+void allocations_resolve(struct allocations *allocations, allocations_unended_ns *unended_ns, const void *context);
 
 /* Returns rows, each the sum of those with the same keys out of `by`. Free them with
  * allocation_rows_free. sum_out: the sum of all. */
