@@ -52,10 +52,11 @@ lock_build() {
 # CRuby; it stops at any other status.
 UNAVAILABLE=3
 
-# In a git hook or `git rebase --exec` the environment names the outer repository.
-case ${GIT_DIR+x}${GIT_INDEX_FILE+x}${GIT_WORK_TREE+x}${GIT_PREFIX+x}${GIT_OBJECT_DIRECTORY+x}${GIT_COMMON_DIR+x} in
-*x*) unset $(git rev-parse --local-env-vars) ;;
-esac
+# In a git hook or `git rebase --exec` the environment names the outer repository. These are what `git rev-parse
+# --local-env-vars` prints.
+unset GIT_ALTERNATE_OBJECT_DIRECTORIES GIT_CONFIG GIT_CONFIG_PARAMETERS GIT_CONFIG_COUNT GIT_OBJECT_DIRECTORY GIT_DIR \
+    GIT_WORK_TREE GIT_IMPLICIT_WORK_TREE GIT_GRAFT_FILE GIT_INDEX_FILE GIT_NO_REPLACE_OBJECTS GIT_REPLACE_REF_BASE \
+    GIT_PREFIX GIT_SHALLOW_FILE GIT_COMMON_DIR GIT_INTERNAL_SUPER_PREFIX
 export GIT_TERMINAL_PROMPT=0
 
 # git for the repositories of these scripts: the user's configuration, hooks and name change
