@@ -11,7 +11,8 @@ class Entry
   NOT_APPLICABLE = 4 # test/integration/jit.rb
   # Lines that a process left behind may still print are not waited for.
   LEFT_BEHIND_SECONDS = 5
-  # An entry that takes longer hangs.
+  # An entry that takes longer hangs. Builds of two Rubies beside tests have taken more than half an hour.
+  BUILD_SECONDS = 4 * 3600
   MOST_SECONDS = ENV.fetch("ENTRY_SECONDS", ENV["LONG"].to_s.empty? ? 1800 : 6 * 3600).to_f
 
   attr_reader :suite, :name, :file, :env, :needs, :second, :builds
@@ -54,9 +55,10 @@ class Entry
     io = IO.popen(command, err: [:child, :out], in: File::NULL)
     reader = Thread.new { io.each_line { |line| yield line } }
     waiter = Process.detach(io.pid)
-    unless waiter.join(MOST_SECONDS)
-      Process.kill(:KILL, io.pid)
-      yield "killed: it was still running after #{MOST_SECONDS.round} s\n"
+    most = builds ? BUILD_SECONDS : MOST_SECONDS
+    unless waiter.join(most)
+      kill_with_children(io.pid)
+      yield "killed: it was still running after #{most.round} s\n"
     end
     status = waiter.value
     unless reader.join(LEFT_BEHIND_SECONDS)
@@ -69,6 +71,17 @@ class Entry
     yield "cannot run #{command.grep(String).first}: #{e.message}\n"
     system("false")
     $?
+  end
+
+  # A make that is left behind would go on and take the processors from the other entries.
+  def kill_with_children(pid)
+    children = IO.popen(%w[ps -e -o pid= -o ppid=], &:readlines).map { |line| line.split.map(&:to_i) }.group_by(&:last)
+    pids = [pid]
+    pids.each { |parent| pids.concat(children.fetch(parent, []).map(&:first)) }
+    pids.each do |id|
+      Process.kill(:KILL, id)
+    rescue Errno::ESRCH # it has ended meanwhile
+    end
   end
 
   def result(counts, skips = [], texts = [], failed_tests = nil) = Result.new(counts: counts, skips: skips, texts: texts, failed_tests: failed_tests)

@@ -1,8 +1,11 @@
 # The test runner: its counts, and that no failure passes as a success.
 
+require "waiting"
 require_relative "project"
 
 class TestRunner < BuildTest
+  include Waiting
+
   def setup
     super
     FileUtils.cp_r(%w[run-tests.rb tests].map { |name| "#{Project::ROOT}/scripts/#{name}" }, project.path("project/scripts"))
@@ -45,10 +48,12 @@ class TestRunner < BuildTest
   end
 
   def test_an_entry_that_hangs_is_killed_and_fails
-    add_file("tool/test_a.rb", "def test_hangs = sleep")
+    add_file("tool/test_a.rb", "def test_hangs = File.write('child', Process.detach(spawn('sleep 600')).pid) && sleep")
     out, = result = run_suites("tool", ENTRY_SECONDS: "2")
     assert_closing_line "0 passed, 1 failed, 0 skipped", 1, result
     assert_match(/^killed: it was still running after 2 s$/, out)
+    child = File.read(project.path("project/child"))
+    wait_until("its child has ended, too") { !`ps -o state= -p #{child}`.match?(/[^Z\s]/) }
   end
 
   # People look at the tail of a log first.
