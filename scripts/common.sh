@@ -33,9 +33,10 @@ link_tree() { # NAME
 # those of another clone.
 compile_through_ccache() {
     command -v ccache >/dev/null || return 0
+    ccache=$(command -v ccache)
     [ -d "$top/build/ccache" ] || mkdir -p "$top/build/ccache"
     for name in cc gcc clang ${RUBY_HOST:+"$RUBY_HOST-gcc"}; do
-        [ "$top/build/ccache/$name" -ef "$(command -v ccache)" ] || ln -sfn "$(command -v ccache)" "$top/build/ccache/$name"
+        [ "$top/build/ccache/$name" -ef "$ccache" ] || ln -sfn "$ccache" "$top/build/ccache/$name"
     done
     PATH=$top/build/ccache:$PATH
     export CCACHE_BASEDIR="$top" CCACHE_NOHASHDIR=1 CCACHE_DIR="$cache/ccache" CCACHE_MAXSIZE="${CCACHE_MAXSIZE:-1G}"

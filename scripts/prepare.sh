@@ -99,12 +99,12 @@ base_h="#define RB_VM_TRACE_BASE \"$base_name, vm_trace $(version)\""
 base_mk="VM_TRACE_RUSTC_MIN := $rustc_min${PLATFORM:+
 VM_TRACE_PLATFORM := $PLATFORM}"
 [ "$base_mk" = "$(cat "$src/vm_trace/base.mk" 2>/dev/null)" ] || echo "$base_mk" > "$src/vm_trace/base.mk"
-sums() {
+changed_files() {
     cd "$top/vm_trace"
     find . '(' -name '*.[ch]' -o -name '*.def' -o -name '*.py' -o -name '*.rs' -o -name '*.mk' -o -name '*.sh' ')' \
-        -exec sha256sum {} +
+        -exec sha256sum {} + |
+        (cd "$src/vm_trace" && LC_ALL=C sha256sum --check --quiet 2>/dev/null) | sed 's/: FAILED.*//'
 }
-changed_files() { sums | (cd "$src/vm_trace" && LC_ALL=C sha256sum --check --quiet 2>/dev/null) | sed 's/: FAILED.*//'; }
 for f in $(changed_files); do
     mkdir -p "$src/vm_trace/${f%/*}"
     cp "$top/vm_trace/$f" "$src/vm_trace/$f"

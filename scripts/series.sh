@@ -32,7 +32,7 @@ chosen_patches() { series_patches; chosen_fixes; }
 
 # A key that changes with the source pin, the order and each patch; behind it the names of the fixes.
 series_id() {
-    id=$({ echo "$tree"; chosen_patches; [ ! -d "$top/$patches" ] || { cd "$top/$patches" && chosen_patches | xargs cat; }; } |
+    id=$({ echo "$tree"; chosen_patches; chosen_patches | (cd "$top/$patches" 2>/dev/null && xargs cat); } |
         sha256sum | cut -c1-40)
     echo "$id" $(chosen_fixes)
 }

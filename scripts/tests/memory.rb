@@ -51,7 +51,8 @@ class Memory
   def changed_bases(bases)
     bases.to_h do |base|
       since = last_passed(base)
-      paths = since ? git("diff", "--name-only", since, "--", "patches/#{base}", *OF_ALL_BASES).to_s.lines(chomp: true) : []
+      folders = ["patches/#{base}", *OF_ALL_BASES]
+      paths = since ? git("diff", "--name-only", since, "--", *folders).to_s.lines(chomp: true) : []
       [base, paths.find { |path| OF_ALL_BASES.any? { |folder| path.start_with?("#{folder}/") } } || paths.first]
     end.compact
   end
@@ -60,7 +61,8 @@ class Memory
 
   # The commit of the tree as it is now: what differs from a commit is not what later runs compare with.
   def add_commits(lines)
-    write(COMMITS, (read(COMMITS) + lines).last(COMMITS_KEPT).map { |line| "#{line}\n" }.join) if head && clean? && lines.any?
+    return unless lines.any? && head && clean?
+    write(COMMITS, (read(COMMITS) + lines).last(COMMITS_KEPT).map { |line| "#{line}\n" }.join)
   end
 
   def last_passed(base)

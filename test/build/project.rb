@@ -111,7 +111,8 @@ class Project
   end
 
   def env(**more)
-    { "CONFIG_SITE" => SITE, "HOME" => path("home"), "PATH" => "#{path("bin")}:#{ENV["PATH"]}", "XDG_CACHE_HOME" => nil, "RUBY_SOURCE" => nil,
+    { "CONFIG_SITE" => SITE, "HOME" => path("home"), "PATH" => "#{path("bin")}:#{ENV["PATH"]}",
+      "XDG_CACHE_HOME" => nil, "RUBY_SOURCE" => nil,
       "GIT_CONFIG_SYSTEM" => path("home/system.gitconfig"),
       "BASE" => "small", "BASES" => nil, "FIXES" => nil, "PLATFORM" => nil, "POSIX_TESTS" => nil,
       "DEPS" => nil, "CI" => nil, "V" => nil, "FORCE" => nil, **more.transform_keys(&:to_s) }

@@ -109,7 +109,8 @@ class TestAllocations < Minitest::Test
         events.each { |name, args| t.event(:instant, :main, "trace", name, 70, **args) }
       end
     end
-    folded = ->(bytes) { with_file(bytes) { |path| tool("export", "--kind=alive", "--format=folded", "-o", "-", path).out.lines(chomp: true) } }
+    export = ->(path) { tool("export", "--kind=alive", "--format=folded", "-o", "-", path).out.lines(chomp: true) }
+    folded = ->(bytes) { with_file(bytes, &export) }
     unended = made.call.builder
     data = json(unended)
     assert_equal [["(buffer)", 4096, 1], ["String", 2000, 2]], rows(data, "live_by_class", "class", "bytes", "samples")

@@ -236,9 +236,10 @@ add_object(struct profile *profile, const struct fxt_event *event)
 {
     uint64_t number = event_uint(event, STRING_SAMPLE, UINT64_MAX), weight = event_uint(event, STRING_WEIGHT, 0);
     const uint32_t key[OBJECT_KEYS] = {event->process, (uint32_t)number, (uint32_t)(number >> 32)};
-    struct object *object = row_table_get(&profile->objects, key);
     bool alive = event->name.id == STRING_ALIVE;
-    if (object == NULL || event_uint(event, STRING_UNTRACKED, 0) != 0) return;
+    if (event_uint(event, STRING_UNTRACKED, 0) != 0) return;
+    struct object *object = row_table_get(&profile->objects, key);
+    if (object == NULL) return;
     if (event->name.id == STRING_FREED) {
         object->freed = true;
         return;

@@ -190,13 +190,6 @@ setting_by_process(const struct report *report, uint32_t name)
     return values;
 }
 
-/* Whether its file goes on behind what was read. */
-static bool
-ends_unread(const struct report *report, const struct report_process *process)
-{
-    return report->files[process->file].stopped;
-}
-
 /* A process with all its pieces. */
 struct whole_process {
     uint64_t pieces;
@@ -221,7 +214,7 @@ whole_processes(const struct report *report)
         whole->sampled |= process->sampled && !process->exact;
         whole->summarized &= process->summarized;
         whole->cut |= process->cut;
-        whole->unread |= ends_unread(report, process);
+        whole->unread |= report_ends_unread(report, process);
         if (process->first_ns < whole->first_ns) whole->first_ns = process->first_ns;
         if (process->last_ns > whole->last_ns) whole->last_ns = process->last_ns;
         whole->exits += process->exits;
@@ -326,7 +319,7 @@ add_losses(const struct view *view)
     for (uint32_t i = 0; i < report->processes.count; i++) {
         const struct report_process *process = report_process(report, i);
         lost += process->lost;
-        if (!process->summarized && ends_unread(report, process)) continue; /* how it ended is not known */
+        if (!process->summarized && report_ends_unread(report, process)) continue; /* how it ended is not known */
         settings += process->setting_count > 0;
         summaries += process->summarized;
         cuts += process->cut;

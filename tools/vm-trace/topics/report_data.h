@@ -290,6 +290,13 @@ report_process(const struct report *report, uint32_t number)
     return row_table_at(&report->processes, number);
 }
 
+/* Whether the process's file goes on behind what was read. */
+static inline bool
+report_ends_unread(const struct report *report, const struct report_process *process)
+{
+    return report->files[process->file].stopped;
+}
+
 static inline uint32_t
 report_whole(const struct report *report, uint32_t number)
 {

@@ -88,7 +88,7 @@ unended_ns(const void *context, uint32_t number)
     const struct report *report = context;
     const struct report_process *process = report_process(report, number);
     bool whole = process->setting_count > 0 && process->lost == 0 && !process->cut && !process->snapshot &&
-                 !report->files[process->file].stopped;
+                 !report_ends_unread(report, process);
     return whole && !process->summarized ? process->last_ns : ALLOCATIONS_ENDED;
 }
 
