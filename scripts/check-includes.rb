@@ -10,9 +10,9 @@
 # a folder of another tree that all layers may include; `systems` the folder for what differs between systems.
 TREES = {
   "vm_trace" => {
-    layers: ["include", "*.[ch]", "schema", "platform", "base", "store", "host/host.h", "host", "capture", "streams",
-             "session", "ruby"],
-    outside: ["platform", "host", "ruby"], # platform: the list of system calls that the build makes
+    layers: ["include", "*.h", "disabled.c", "schema", "platform", "base", "store", "host/host.h", "host", "capture",
+             "streams", "session", "ruby"],
+    outside: ["disabled.c", "platform", "host", "ruby"], # platform: the list of system calls that the build makes
     systems: "platform"
   },
   "tools/vm-trace" => {
@@ -115,7 +115,7 @@ class Tree
 
   def unit(file) = file.sub(/\.([ch]|def)\z/, "")
 
-  def title(layer) = layer == "*.[ch]" ? "vm_trace.h" : layer.include?(".") ? layer : "#{layer}/"
+  def title(layer) = layer == "*.h" ? "vm_trace.h" : layer.include?(".") ? layer : "#{layer}/"
 
   # What the picture calls the place of a file: its folder, unless a glob made the layer.
   def place(file)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds CRuby after each patch of the series, behind it after each fix, and at last without the module,
-# to prove that each patch builds alone. Prints one line for each, as check-patches.sh, and stops at the
-# first that does not build.
+# Builds CRuby after each patch of the series, behind it after each fix, and at last without the module:
+# by the option, and by BSD's make, for which configure leaves it out. This proves that each patch builds
+# alone. Prints one line for each, as check-patches.sh, and stops at the first that does not build.
 #
 # One build folder goes from patch to patch, so that make compiles what a patch changed. The module's
 # objects are compiled each time: CRuby's makefiles do not know all headers that they include. Nothing is
@@ -93,4 +93,9 @@ for p in $(chosen_patches); do
     i=$((i + 1))
 done
 check "${commits[-1]}" "$patches with --disable-vm-trace" obj-without --disable-vm-trace
-rm -rf "$src" "$work/obj" "$work/obj-without" "$work/series"
+if make=$(command -v bmake); then
+    check "${commits[-1]}" "$patches with bmake" obj-bmake "MAKE=$make" --disable-yjit --disable-zjit
+else
+    echo "skip - $patches with bmake builds: bmake is not installed"
+fi
+rm -rf "$src" "$work"/obj{,-without,-bmake} "$work/series"

@@ -2,8 +2,12 @@
  * The module built out (configure --disable-vm-trace): the stubs of vm_trace.h and vm_trace_jit.h
  * as real functions, for callers that can't include a C header. Compiled instead of all the rest.
  */
-#undef USE_VM_TRACE
-#define USE_VM_TRACE 0
+#ifndef USE_VM_TRACE
+# include "ruby/config.h"
+#endif
+#if !defined(USE_VM_TRACE) || USE_VM_TRACE
+# error "the other files of CRuby call the module, which only GNU make can build: use it, or configure --disable-vm-trace"
+#endif
 #define RB_VM_TRACE_STUB extern
 #include "vm_trace/vm_trace_jit.h"
 

@@ -13,11 +13,14 @@ class TestModuleMakefile < Minitest::Test
       OBJEXT = o
       MAKEDIRS = mkdir -p
       NULLCMD = :
+      VM_TRACE_OBJS = vm_trace/disabled.$(OBJEXT)
       all:
       include $(srcdir)/vm_trace/vm_trace.mk
       all: $(VM_TRACE_OBJS)
       	@echo $(VM_TRACE_OBJS)
       .c.o: ; cp $< $@
+      vm_trace/disabled.o: vm_trace/.time
+      vm_trace/.time: ; mkdir vm_trace; touch $@
     MAKE
   end
 
