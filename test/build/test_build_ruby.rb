@@ -14,6 +14,7 @@ class TestBuildRuby < BuildTest
       mkdir -p .ext/include/ruby
       touch id.h .ext/include/ruby/config.h
       sed "s,@src@,$src," "$src/Makefile.in" > Makefile
+      echo "configure:1: result: $RESULT" > config.log
       END
       chmod +x configure
     SH
@@ -125,6 +126,18 @@ class TestBuildRuby < BuildTest
     File.utime(0, 0, kept)
     build(in_project: another_clone)
     refute_equal Time.at(0), File.mtime(kept)
+  end
+
+  # configure leaves it out by itself where it cannot work.
+  def test_a_ruby_without_the_module_is_not_built
+    env = project.env(RESULT: "no: vm_trace is left out, because it needs GNU make")
+    2.times do
+      _, err, status = Open3.capture3(env, project.path("project/scripts/build-ruby.sh"), stdin_data: "")
+      assert_equal "build-ruby.sh: this Ruby would have no vm_trace, which needs GNU make (build/small/obj/config.log)\n", err.lines.last
+      assert_equal [1, 0], [status.exitstatus, compiled]
+    end
+    build(RESULT: "yes")
+    assert_equal 1, compiled
   end
 
   def test_the_oldest_go

@@ -19,7 +19,7 @@ pub fn parse_flag(jit: &'static Jit, name: &str, value: &str) -> Option<()> {
     let c_value = CString::new(value).ok()?;
     if unsafe { !rb_vm_trace_supported_p() } {
         let prefix = unsafe { CStr::from_ptr(jit.flag_prefix) }.to_string_lossy();
-        eprintln!("{prefix}{name}: this Ruby was built without vm_trace (configure --disable-vm-trace)");
+        eprintln!("{prefix}{name}: this Ruby was built without vm_trace (the summary of its configure says why)");
         return None;
     }
     unsafe { rb_vm_trace_flag(jit, c_name.as_ptr(), c_value.as_ptr()) }.then(|| ())
