@@ -4,7 +4,7 @@
 # fetched by apt. It is in the cache, for every clone; nothing of this system is changed.
 #   arm64-root.sh find    prints its folder; exit status 3 and the reason on stderr when there is none
 #   arm64-root.sh make    makes it if there is none; as root, in about 2 minutes, 2 GB
-. "$(dirname "$0")/common.sh"
+. "${0%/*}/common.sh"
 . "$top/scripts/apt.sh"
 suite=trixie
 packages='make autoconf git xz-utils gcc libc6-dev ruby ruby-minitest ccache rustc gcc-aarch64-linux-gnu

@@ -7,7 +7,7 @@
 # Namespaces keep it apart. The kernel knows qemu as the interpreter of arm64 programs only in a user
 # namespace (Linux 6.7), mounts are seen only there, what is written outside of the clone, /tmp and
 # the cache goes to memory, and all processes end with the command.
-. "$(dirname "$0")/common.sh"
+. "${0%/*}/common.sh"
 
 outside() {
     root=$("$top/scripts/arm64-root.sh" find) || exit $?

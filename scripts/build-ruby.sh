@@ -6,7 +6,7 @@
 #                            base-obj, base-stage, base-ruby
 #   build-ruby.sh --objects     with $obj, in which CRuby's own tests run. Without it a Ruby that some clone
 #                            has built from the same inputs is taken from the cache, without its objects.
-. "$(dirname "$0")/common.sh"
+. "${0%/*}/common.sh"
 . "$top/scripts/step.sh"
 kind= branch=vm_trace objects_wanted=
 for option; do

@@ -2,7 +2,7 @@
 # Builds the module's unit tests, the tool and the patched Ruby of $BASE for arm64, in build/arm64, and
 # runs their tests under qemu-user. What that shows and what it does not: doc/internals/arm64.md.
 #   check-arm64.sh [unit] [tool] [integration]
-. "$(dirname "$0")/common.sh"
+. "${0%/*}/common.sh"
 "$top/scripts/arm64-root.sh" find >/dev/null || exit $?
 host=aarch64-linux-gnu
 [ $# -gt 0 ] || set -- unit tool integration

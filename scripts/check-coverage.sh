@@ -2,7 +2,7 @@
 # Builds the module's unit tests and the tool's tests with --coverage in build/coverage, runs them,
 # and prints how many lines of each file ran. Files that need a Ruby (vm_trace/host/ and
 # vm_trace/ruby/) are left out: the integration tests run them.
-. "$(dirname "$0")/common.sh"
+. "${0%/*}/common.sh"
 cd "$top"
 tree=build/coverage
 link_tree coverage

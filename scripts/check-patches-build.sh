@@ -8,7 +8,7 @@
 # optimized, which takes rustc a fifth of the time, and references in functions that nothing calls have to
 # be found, too. What is built is the program, without extensions. A tree that was built with the same
 # module is passed over, so a run that was cut or has failed goes on there.
-. "$(dirname "$0")/common.sh"
+. "${0%/*}/common.sh"
 . "$top/scripts/series.sh"
 . "$top/scripts/step.sh"
 work=$build/each log=$build/each.log FIXES=all

@@ -2,8 +2,8 @@
 # Checks patches/<base>: first each patch and the series by themselves, then that they apply in
 # order to the pinned source, and each fix both to it and behind the series. Prints one line for each
 # check: "ok - ...", "not ok - ..." or "skip - ...". Exit status 1 when a check failed.
-. "$(dirname "$0")/common.sh"
-. "$(dirname "$0")/series.sh"
+. "${0%/*}/common.sh"
+. "${0%/*}/series.sh"
 dir=$top/$patches
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT

@@ -9,7 +9,7 @@
 # suite under valgrind (valgrind-tool) took 26 minutes on one core, since each start of the tool takes
 # half a second there; it runs only when it is named, or where MemorySanitizer is not available.
 #   check-sanitizers.sh [asan] [tsan] [msan] [valgrind] [valgrind-sql] [valgrind-tool]
-. "$(dirname "$0")/common.sh"
+. "${0%/*}/common.sh"
 jobs=${JOBS:-2}
 
 # usable NAME FLAGS...: whether programs built with these flags run here

@@ -66,8 +66,8 @@ own_git() {
     GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1 \
     GIT_AUTHOR_NAME=ruby-vm-trace GIT_AUTHOR_EMAIL=ruby-vm-trace@localhost GIT_AUTHOR_DATE=$date \
     GIT_COMMITTER_NAME=ruby-vm-trace GIT_COMMITTER_EMAIL=ruby-vm-trace@localhost GIT_COMMITTER_DATE=$date \
-        git -c core.hooksPath=/dev/null -c core.autocrlf=false -c core.fileMode=true -c gc.auto=0 \
-            -c init.defaultBranch=base -c advice.detachedHead=false "$@"
+        git -c core.hooksPath=/dev/null -c core.autocrlf=false -c core.fileMode=true \
+            -c gc.auto=0 -c maintenance.auto=false -c init.defaultBranch=base -c advice.detachedHead=false "$@"
 }
 
 # The tree of a commit without what releases lack ($not_released, entries of its root). It is

@@ -6,7 +6,7 @@
 #                   PATH, so it does not meet the system's Ruby.
 # The Makefile sets tool_version. Without maintainer scripts, removing a package only removes its
 # files.
-. "$(dirname "$0")/common.sh"
+. "${0%/*}/common.sh"
 for program in dpkg-deb dpkg-shlibdeps strip; do
     command -v $program >/dev/null || die "there is no $program here: make deb needs Debian's packages dpkg-dev and binutils"
 done

@@ -3,7 +3,7 @@
 # and that rustc is new enough for. Until that base is built, a line on stderr names it and says why.
 #   default-base.sh GOAL...
 # Goals that need no Ruby look for no source.
-scripts=$(dirname "$0")
+scripts=${0%/*}
 order=
 for base in ruby-4.0 ruby-4.1 ruby-3.4 ruby-3.3; do
     [ ! -e "$scripts/../bases/$base" ] || order="$order $base"

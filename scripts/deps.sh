@@ -2,7 +2,7 @@
 # Checks for what the build needs by trying it, so it works on any distribution. Installs what is
 # missing as root on Debian or a relative, unless DEPS=no.
 #   deps.sh PROGRAM:PACKAGE...     checks for these programs instead
-. "$(dirname "$0")/common.sh"
+. "${0%/*}/common.sh"
 
 programs=$*
 has() { command -v "$1" >/dev/null 2>&1; }

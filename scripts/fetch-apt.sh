@@ -2,7 +2,7 @@
 # Fetches the original tarball of a Debian source package into a folder:
 #   fetch-apt.sh PACKAGE/SUITE DIR
 set -eu
-. "$(dirname "$0")/apt.sh"
+. "${0%/*}/apt.sh"
 package=${1%/*} suite=${1#*/}
 fail() { echo "$*"; exit 1; }
 

@@ -2,7 +2,7 @@
 # The gems of an application of test/applications: in the cache, for every clone, built for the patched
 # Ruby of one base. What is there already needs no network.
 #   gems.sh APPLICATION   prints their folder; exit status 3 and the reason on stderr if they cannot be had
-. "$(dirname "$0")/common.sh"
+. "${0%/*}/common.sh"
 MOST_SECONDS=900 # for all gems of an application, with their extensions
 
 application=${1:?usage: gems.sh APPLICATION}

@@ -6,7 +6,7 @@
 #   install.sh uninstall   both, if they are installed
 # $datarootdir/ruby-vm-trace has lists of what was installed: one path a line; a folder that was
 # made ends with a slash. uninstall removes these and nothing else.
-. "$(dirname "$0")/common.sh"
+. "${0%/*}/common.sh"
 cd "$top"
 root=${DESTDIR:-}
 lists=$root$datarootdir/ruby-vm-trace

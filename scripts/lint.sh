@@ -4,7 +4,7 @@
 # files that need the headers of a built Ruby where none is built. What was fine is not looked at again
 # while it is the same; the cache is ~/.cache/ruby-vm-trace/lint.
 #   lint.sh [alone] [ruby]      what needs no Ruby, what includes the headers of the Ruby of $BASE; both, if none is named
-. "$(dirname "$0")/common.sh"
+. "${0%/*}/common.sh"
 cd "$top"
 jobs=${JOBS:-2}
 failed=

@@ -3,7 +3,7 @@
 #   move-base.sh COMMIT [NEW]      with RUBY_SOURCE=DIR, the clone
 # Pins it in bases/<base>, puts its source into the cache and rebases the patches
 # (rebase-patches.sh). With NEW the base stays, and a copy of it named NEW is moved.
-. "$(dirname "$0")/common.sh"
+. "${0%/*}/common.sh"
 [ -n "${1:-}" ] && [ -n "${RUBY_SOURCE:-}" ] || die "usage: make move-base BASE=$base TO=COMMIT-or-tag [NEW=NAME] RUBY_SOURCE=DIR (a clone of ruby/ruby that has it)"
 id=$(git -C "$RUBY_SOURCE" rev-parse -q --verify "$1^{commit}") ||
     die "RUBY_SOURCE=$RUBY_SOURCE has no commit or tag $1 (git -C $RUBY_SOURCE fetch --tags $url gets all tags)"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # For `make distclean`: fails when a build/<base>/src holds work that is in no patch. FORCE=1 drops
 # it.
-. "$(dirname "$0")/common.sh"
+. "${0%/*}/common.sh"
 [ -z "${FORCE:-}" ] || exit 0
 for src in "$top"/build/*/src; do
     [ -d "$src/.git" ] || continue

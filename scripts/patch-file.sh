@@ -20,8 +20,8 @@ if [ $# != 1 ]; then
     exit
 fi
 BASE=$1
-. "$(dirname "$0")/common.sh"
-. "$(dirname "$0")/series.sh"
+. "${0%/*}/common.sh"
+. "${0%/*}/series.sh"
 src=$build/src
 lock_build
 "$top/scripts/prepare.sh" || exit $?

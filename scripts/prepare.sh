@@ -3,8 +3,8 @@
 # as a commit, and a copy of vm_trace/. Writes only files that really change, so that CRuby's make
 # rebuilds as little as possible.
 #   prepare.sh --base     the same for build/<base>/base-src, which has neither series nor module, for comparisons
-. "$(dirname "$0")/common.sh"
-. "$(dirname "$0")/series.sh"
+. "${0%/*}/common.sh"
+. "${0%/*}/series.sh"
 kind=
 if [ "${1:-}" = --base ]; then kind=base- series=/dev/null; fi
 src=$build/${kind}src
@@ -91,7 +91,11 @@ for f in $(cd "$src/vm_trace" && find . -mindepth 1); do
     rm -f "$build/obj/libruby-static.a" "$build/obj/miniruby" # make does not see that an object less is linked
 done
 # What a trace says about the Ruby that made it.
-fixed_by=$(chosen_fixes | fix_names | sed 's/^/ + /' | tr -d '\n')
+fixed_by=
+for fix in $(chosen_fixes); do
+    fix=${fix##*/}
+    fixed_by="$fixed_by + ${fix%.patch}"
+done
 base_name="$base $(printf %.12s "$commit")$fixed_by${PLATFORM:+ ($PLATFORM)}"
 base_h="#define RB_VM_TRACE_BASE \"$base_name, vm_trace $(version)\""
 [ "$base_h" = "$(cat "$src/vm_trace/base_name.h" 2>/dev/null)" ] || { echo "$base_h" > "$src/vm_trace/base_name.h"; headers_changed=yes; }

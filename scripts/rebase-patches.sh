@@ -2,8 +2,8 @@
 # After the pin in bases/<base> has changed: moves the patches in build/<base>/src from the old pin
 # to the new one with git rebase, then rewrites patches/<base>. At a conflict it stops; run it again
 # when git rebase --continue has finished.
-. "$(dirname "$0")/common.sh"
-. "$(dirname "$0")/series.sh"
+. "${0%/*}/common.sh"
+. "${0%/*}/series.sh"
 src=$build/src FIXES=
 ref() { own_git -C "$src" rev-parse -q --verify "$1" || :; }
 

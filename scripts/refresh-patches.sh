@@ -1,8 +1,8 @@
 #!/bin/sh
 # Rewrites patches/<base> from the commits that build/<base>/src has on its base. Running it twice
 # changes nothing.
-. "$(dirname "$0")/common.sh"
-. "$(dirname "$0")/series.sh"
+. "${0%/*}/common.sh"
+. "${0%/*}/series.sh"
 src=$build/src FIXES=
 [ -d "$src/.git" ] || die "there is no build/$base/src yet: run make src"
 dirty=$(own_git -C "$src" status --porcelain --untracked-files=normal)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Writes build/release/ruby-vm-trace-VERSION.tar.gz: what is committed, and configure, so that it needs neither git
 # nor autoconf. The same commit gives the same bytes.
-. "$(dirname "$0")/common.sh"
+. "${0%/*}/common.sh"
 
 name=ruby-vm-trace-$(version)
 out=$top/build/release

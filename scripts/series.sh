@@ -17,6 +17,7 @@ chosen_fixes() {
     done
 }
 check_fixes() { # dies if no base has one of them
+    [ -n "${FIXES:-}" ] || return 0
     for name in $(echo "${FIXES:-}" | tr , ' '); do
         [ "$name" = all ] || [ -f "$top/$patches/fixes/$name.patch" ] || {
             known=$(cd "$top/patches" && ls -- */fixes/*.patch 2>/dev/null | fix_names | sort -u | paste -s -d ' ')
@@ -32,9 +33,10 @@ chosen_patches() { series_patches; chosen_fixes; }
 
 # A key that changes with the source pin, the order and each patch; behind it the names of the fixes.
 series_id() {
-    id=$({ echo "$tree"; chosen_patches; chosen_patches | (cd "$top/$patches" 2>/dev/null && xargs cat); } |
-        sha256sum | cut -c1-40)
-    echo "$id" $(chosen_fixes)
+    names=$(chosen_patches)
+    id=$({ echo "$tree"; [ -z "$names" ] || { echo "$names"; cd "$top/$patches" && cat $names; }; } | sha256sum)
+    printf '%.40s' "$id"
+    echo '' $(chosen_fixes)
 }
 
 # For what rewrites the series: a source with fixes is no result of it.
@@ -57,10 +59,9 @@ format_patches() { # work-tree option... commits
 # refs/vm-trace/base is where the patches begin. A commit of its own empties gems/bundled_gems,
 # because make and make install would fetch what it lists from the network.
 series_worktree() {
-    own_git clone --quiet --no-checkout --single-branch --branch base "$1" "$2"
+    own_git clone --quiet --single-branch --branch base "$1" "$2"
     own_git -C "$2" remote remove origin
-    own_git -C "$2" checkout --quiet -b vm_trace base
-    own_git -C "$2" branch --quiet -D base
+    own_git -C "$2" branch --move vm_trace
     if [ -f "$2/gems/bundled_gems" ]; then
         : > "$2/gems/bundled_gems"
         own_git -C "$2" commit --quiet --all --message "Build without bundled gems

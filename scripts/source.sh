@@ -15,7 +15,7 @@
 # The tarball of a release lacks some files of its tag ($not_released) and has others that were
 # generated ($made_for_release). Neither are used, wherever the source comes from: the pinned and
 # verified tree is what tag and tarball share.
-. "$(dirname "$0")/common.sh"
+. "${0%/*}/common.sh"
 mode=${1:-find}
 from=${RUBY_SOURCE:-}
 log() { say "source: $*"; }

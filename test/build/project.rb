@@ -31,14 +31,14 @@ class Project
     end
   end
 
-  # The small Ruby's repository and the cache with its source are made once, and copied for each project: git starts
-  # dozens of processes for them.
-  def self.made(kind, files)
-    (@made ||= {})[[kind, files]] ||= Dir.mktmpdir("vm-trace-build-made-").tap do |dir|
-      Minitest.after_run { FileUtils.rm_rf(dir) }
-      yield File.join(dir, kind)
-    end + "/#{kind}"
-  end
+  # The small Ruby's repository, the cache with its source, and patches are made once, and copied for each project:
+  # git starts dozens of processes for them.
+  def self.once(key) = (@made ||= {})[key] ||= yield
+
+  def self.folder_until_exit = Dir.mktmpdir("vm-trace-build-").tap { |dir| Minitest.after_run { FileUtils.rm_rf(dir) } }
+
+  # Returns the folder that the block fills.
+  def self.made(kind, files) = once([kind, files]) { File.join(folder_until_exit, kind).tap { |dir| yield dir } }
 
   attr_reader :dir, :ruby, :commit, :tree
 
@@ -103,11 +103,8 @@ class Project
   end
 
   # What configure finds out about the machine is the same in every project.
-  SITE = Dir.mktmpdir("vm-trace-build-site-").then do |dir|
-    Minitest.after_run { FileUtils.rm_rf(dir) }
-    File.join(dir, "site").tap do |site|
-      File.write(site, %(test -n "$CC$CFLAGS$CPPFLAGS$LDFLAGS$LIBS$PKG_CONFIG" || cache_file='#{dir}/cache'\n))
-    end
+  SITE = File.join(folder_until_exit, "site").tap do |site|
+    File.write(site, %(test -n "$CC$CFLAGS$CPPFLAGS$LDFLAGS$LIBS$PKG_CONFIG" || cache_file='#{File.dirname(site)}/cache'\n))
   end
 
   def env(**more)
@@ -126,7 +123,7 @@ class Project
 
   def git(*args, in: ruby, env: {})
     who = { "GIT_AUTHOR_NAME" => "A", "GIT_AUTHOR_EMAIL" => "a@example.invalid", "GIT_COMMITTER_NAME" => "C",
-            "GIT_COMMITTER_EMAIL" => "c@example.invalid", "GIT_CONFIG_GLOBAL" => "/dev/null", "GIT_CONFIG_NOSYSTEM" => "1" }
+            "GIT_COMMITTER_EMAIL" => "c@example.invalid", "GIT_CONFIG_GLOBAL" => path("home/system.gitconfig"), "GIT_CONFIG_NOSYSTEM" => "1" }
     out, status = Open3.capture2e(who.merge(env), "git", "-C", binding.local_variable_get(:in), *args)
     raise "git #{args.join(' ')}: #{out}" unless status.success?
     out.chomp
@@ -168,18 +165,33 @@ class Project
   private
 
   def make_patch(name, subject, file, earlier)
+    tree = tree_with(earlier)
+    target = File.join(tree, file)
+    text = yield(File.exist?(target) ? File.read(target) : "")
+    write("project/patches/small/#{name}.patch", Project.once([tree, subject, file, text]) { patch_of(tree, subject, file, text) })
+  end
+
+  # The pinned source with patches.
+  def tree_with(patches)
+    Project.once([commit, patches.map { |patch| File.read(patch) }]) do
+      Project.folder_until_exit.tap do |tree|
+        FileUtils.cp_r("#{ruby}/.", tree)
+        git("checkout", "-qf", commit, in: tree)
+        git("am", "-q", *patches, in: tree) if patches.any?
+      end
+    end
+  end
+
+  # The patch that replaces a file.
+  def patch_of(tree, subject, file, text)
     work = path("patch-work")
-    FileUtils.rm_rf(work)
-    FileUtils.cp_r(ruby, work)
-    git("checkout", "-qf", commit, in: work)
-    git("am", "-q", *earlier, in: work) if earlier.any?
-    target = File.join(work, file)
-    FileUtils.mkdir_p(File.dirname(target))
-    File.write(target, yield(File.exist?(target) ? File.read(target) : ""))
+    FileUtils.cp_r(tree, work)
+    write("patch-work/#{file}", text)
     git("add", "-A", "-f", in: work)
     git("commit", "-q", "-m", "#{subject}\n\nWhy it is so.", in: work)
-    text = git("format-patch", "--stdout", "-N", "--zero-commit", "HEAD~1", in: work)
-    write("project/patches/small/#{name}.patch", "#{text}\n")
+    "#{git("format-patch", "--stdout", "-N", "--zero-commit", "HEAD~1", in: work)}\n"
+  ensure
+    FileUtils.rm_rf(work)
   end
 
   def make_ruby(to)

@@ -305,6 +305,17 @@ class TestSyscalls < Integration::Test
     assert_operator found + lost, :>=, 40_000
     assert_includes result.err, "the kernel's buffers were full"
   end
+
+  # The kernel gives the times of its own clocks.
+  def test_in_a_time_namespace
+    trace = record('RubyVM::Trace.instant("begin"); sleep 0.02; RubyVM::Trace.instant("end")', "markers,syscalls,sched",
+                   before: %w[unshare --time --boottime=100000 --monotonic=-5000 --fork]).trace
+    assert_operator trace.events.map { |event| event["ts"] }.min, :>, 100_000e6 # us
+    from, to = trace.in_category("marker").map { |event| event["ts"] }
+    within = ->(event) { from <= event["ts"] && event["ts"] + event["dur"].to_f <= to }
+    assert_equal 1, trace.in_category("syscall").count { |event| event["dur"].to_f >= 20_000 && within[event] }
+    assert_equal 1, trace.in_category("sched").count { |event| event["dur"].to_f >= 19_000 && within[event] }
+  end
 end
 
 class TestSyscallsRefused < Integration::Test

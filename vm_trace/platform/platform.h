@@ -205,7 +205,7 @@ int rb_vm_trace_platform_bind(int fd, const struct sockaddr_un *address);
 /* accept(2); exec closes the descriptor. */
 int rb_vm_trace_platform_accept(int fd);
 
-/* Whether the other end is of this user. */
-bool rb_vm_trace_platform_same_user_p(int fd);
+/* Whether the other end is of this user, or root, who may do all that this user may. */
+bool rb_vm_trace_platform_trusted_peer_p(int fd);
 
 #endif /* RUBY_VM_TRACE_PLATFORM_PLATFORM_H */

@@ -327,7 +327,7 @@ rb_vm_trace_platform_accept(int fd)
 
 /* The mode of the path lets nobody else in, except root. */
 bool
-rb_vm_trace_platform_same_user_p(int fd)
+rb_vm_trace_platform_trusted_peer_p(int fd)
 {
     (void)fd;
     return true;

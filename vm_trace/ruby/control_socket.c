@@ -1,7 +1,7 @@
 /*
  * Control from another process: `vm-trace start PID` and its like. Opt-in: RUBY_VM_TRACE_CONTROL in the environment is
- * the path of a socket, with %p for the pid, or a folder for sockets vm-trace.PID. It has mode 0600, and only what the
- * same user runs is listened to.
+ * the path of a socket, with %p for the pid, or a folder for sockets vm-trace.PID; a relative one begins where the
+ * program began, wherever it goes. The socket has mode 0600, and only the same user and root are listened to.
  *
  * A native thread, which no Ruby code sees, accepts; each client has a native thread of its own, so
  * that a slow client delays nobody. The main thread does what a client requests, as a postponed
@@ -68,6 +68,7 @@ static struct {
     ino_t inode;                 /* its number */
     pid_t owner;                 /* of the socket and the threads */
     struct stat file;            /* the socket in the file system; st_ino 0: none of ours */
+    char *value, *pattern;       /* of the environment, and the socket's path by it */
     struct sockaddr_un address;
     rb_postponed_job_handle_t begin_job, answer_job;
 } remote = { .lock = PTHREAD_MUTEX_INITIALIZER, .listener = -1 };
@@ -388,7 +389,7 @@ static void
 begin_client(int fd)
 {
     struct stat st;
-    bool ours = rb_vm_trace_platform_same_user_p(fd) && fstat(fd, &st) == 0;
+    bool ours = rb_vm_trace_platform_trusted_peer_p(fd) && fstat(fd, &st) == 0;
     struct client *client = ours ? calloc(1, sizeof(*client)) : NULL;
     pthread_t thread;
     if (!client) {
@@ -433,16 +434,32 @@ accept_clients(void *unused)
 
 /* --- begin and end --------------------------------------------------------------------------------------- */
 
+/* What the variable means here and now. A path that is too long for a socket may fit as it was given. */
+static void
+read_variable(const char *value)
+{
+    static const char in_folder[] = "/vm-trace.%p", longest[] = "/vm-trace.4194304";
+    struct stat st;
+    bool folder = stat(value, &st) == 0 && S_ISDIR(st.st_mode);
+    char *absolute = rb_vm_trace_absolute_path(value);
+    bool fits = absolute && strlen(absolute) + sizeof(longest) <= sizeof(remote.address.sun_path);
+    const char *path = fits ? absolute : value;
+    size_t room = strlen(path) + sizeof(in_folder);
+    free(remote.value);
+    free(remote.pattern);
+    remote.value = strdup(value);
+    remote.pattern = malloc(room);
+    if (remote.pattern) snprintf(remote.pattern, room, "%s%s", path, folder ? in_folder : "");
+    free(absolute);
+}
+
 /* The path of the socket. False: it is too long, or a child has that of its parent. */
 static bool
 find_address(const char *value, bool child)
 {
-    char pattern[sizeof(remote.address.sun_path)];
-    struct stat st;
-    bool folder = stat(value, &st) == 0 && S_ISDIR(st.st_mode);
-    if (child && !folder && !strstr(value, "%p")) return false;
-    int n = snprintf(pattern, sizeof(pattern), folder ? "%s/vm-trace.%%p" : "%s", value);
-    char *path = n < (int)sizeof(pattern) ? rb_vm_trace_expand_path(pattern, (uint32_t)getpid(), 0, 0, NULL) : NULL;
+    if (!remote.value || strcmp(value, remote.value) != 0) read_variable(value);
+    if (!remote.pattern || (child && !strstr(remote.pattern, "%p"))) return false;
+    char *path = rb_vm_trace_expand_path(remote.pattern, (uint32_t)getpid(), 0, 0, NULL);
     bool fits = path && strlen(path) < sizeof(remote.address.sun_path);
     remote.address.sun_family = AF_UNIX;
     if (fits) strcpy(remote.address.sun_path, path);
@@ -571,6 +588,7 @@ rb_vm_trace_remote_init(void)
 {
     const char *value = getenv("RUBY_VM_TRACE_CONTROL");
     if (!value || !*value || getuid() != geteuid() || getgid() != getegid()) return;
+    read_variable(value);
     begin_lock();
     remote.begin_job = rb_postponed_job_preregister(0, begin, NULL);
     remote.answer_job = rb_postponed_job_preregister(0, answer_clients, NULL);

@@ -1,6 +1,5 @@
 /* control.c - see control.h */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +16,7 @@
 #include "base/send_all.h"
 #include "base/xalloc.h"
 #include "cli/control.h"
+#include "cli/process.h"
 
 static const char variable[] = CONTROL_VARIABLE;
 
@@ -29,53 +29,11 @@ untrusted_text(const char *text)
 
 /* --- where it listens ---------------------------------------------------------------------------- */
 
-/* Reads a whole file and adds a NUL. Returns NULL and sets errno on failure. */
-static char *
-read_whole(const char *path, size_t *bytes_out)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    size_t bytes = 0, room = 4096;
-    char *text = xcalloc(room, 1);
-    ssize_t n = fd < 0 ? -1 : 0;
-    while (fd >= 0 && (n = read(fd, text + bytes, room - bytes - 1)) > 0) {
-        bytes += (size_t)n;
-        if (bytes + 1 == room) text = xrealloc(text, room *= 2, 1);
-    }
-    int error = errno;
-    if (fd >= 0) close(fd);
-    if (n < 0) {
-        free(text);
-        errno = error;
-        return NULL;
-    }
-    text[bytes] = '\0';
-    *bytes_out = bytes;
-    return text;
-}
-
-char *
-control_variable_of(const char *pid)
-{
-    char path[64];
-    size_t bytes, name = sizeof variable - 1;
-    snprintf(path, sizeof path, "/proc/%s/environ", pid);
-    char *environment = read_whole(path, &bytes), *found = NULL;
-    if (environment == NULL) return NULL;
-    for (const char *at = environment; at < environment + bytes; at += strlen(at) + 1) {
-        if (strncmp(at, variable, name) != 0 || at[name] != '=') continue;
-        found = xformat("%s", at + name + 1);
-        break;
-    }
-    free(environment);
-    errno = bytes == 0 ? EAGAIN : 0;
-    return found;
-}
-
-/* The same. Prints a message and returns NULL if it is missing. */
+/* Returns the variable. Prints a message and returns NULL if it is missing. */
 static char *
 find_variable(const char *pid)
 {
-    char *found = control_variable_of(pid);
+    char *found = process_variable(pid, variable);
     int error = found == NULL && errno != EAGAIN ? errno : 0;
     if (error == ENOENT || error == ESRCH) { /* ESRCH: it has just ended */
         fprintf(stderr, "vm-trace: no process %s\n", pid);
@@ -83,8 +41,8 @@ find_variable(const char *pid)
     }
     if (error != 0) {
         bool other = error == EACCES || error == EPERM;
-        fprintf(stderr, "vm-trace: process %s%s: /proc/%s/environ: %s\n", pid,
-                other ? " belongs to another user" : "", pid, strerror(error));
+        fprintf(stderr, "vm-trace: process %s: /proc/%s/environ: %s%s\n", pid, pid, strerror(error),
+                other ? ": it is another user's, or began as one: ask as root" : "");
         return NULL;
     }
     const char *own = getenv(variable); /* a program that sets its title may overwrite its environment */
@@ -97,58 +55,85 @@ find_variable(const char *pid)
     return found;
 }
 
-/* Builds the path of the socket from the variable, as the program does. Returns false if it is
- * too long. */
-static bool
-socket_path(const char *value, const char *pid, char *path, size_t room)
+/* Returns what the program makes of a path in the variable; malloc'ed. */
+static char *
+expand(const char *value, const char *own_pid)
 {
-    struct stat st;
-    bool folder = stat(value, &st) == 0 && S_ISDIR(st.st_mode);
-    size_t used = 0;
-    for (int part = 0; part < (folder ? 2 : 1); part++) {
-        for (const char *at = part ? "/" CONTROL_SOCKET "%p" : value; *at; at++) {
-            char one[2] = {*at, '\0'};
-            const char *text = one;
-            if (*at == '%' && (at[1] == 'p' || at[1] == '%')) text = *++at == 'p' ? pid : "%";
-            size_t bytes = strlen(text);
-            if (used + bytes >= room) return false;
-            memcpy(path + used, text, bytes);
-            used += bytes;
-        }
+    char *path = xcalloc(strlen(value) + 1, strlen(own_pid) + 1), *to = path; /* each letter could be a pid */
+    for (const char *at = value; *at; at++) {
+        if (*at == '%' && at[1] == 'p') at++, to = stpcpy(to, own_pid);
+        else *to++ = *at == '%' && at[1] == '%' ? *at++ : *at;
     }
-    path[used] = '\0';
-    return true;
+    return path;
 }
 
-/* Connects to the program. A relative path is relative to the program's folder. */
+/* Returns the path of the program's socket, as the program sees it; malloc'ed. The kernel knows it best: the variable may
+ * be relative to a folder that the program has left, or overwritten by its title. Prints a message and returns NULL. */
+static char *
+socket_path(const char *pid)
+{
+    char *value = process_variable(pid, variable), *own_pid = process_own_pid(pid);
+    char *by_value = xformat("%s%s", value == NULL || value[0] == '/' ? "" : "/", value != NULL ? value : "");
+    char *whole = expand(by_value, own_pid), *in_folder = xformat("%s/" CONTROL_SOCKET "%s", whole, own_pid);
+    const char *const ends[] = {in_folder, value != NULL ? whole : NULL, NULL};
+    char *path = process_listens_at(pid, ends);
+    free(value);
+    free(by_value);
+    free(whole);
+    free(in_folder);
+    value = path == NULL ? find_variable(pid) : NULL;
+    if (value != NULL) {
+        struct stat st;
+        if (value[0] != '/') process_enter(pid, ".");
+        path = expand(value, own_pid);
+        if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+            in_folder = xformat("%s/" CONTROL_SOCKET "%s", path, own_pid);
+            free(path);
+            path = in_folder;
+        }
+        free(value);
+    }
+    free(own_pid);
+    return path;
+}
+
+/* Connects to the program. */
 static int
 connect_to(const char *pid, uint64_t timeout_s)
 {
-    char *value = find_variable(pid);
-    if (value == NULL) return -1;
+    char *path = socket_path(pid), root[PROCESS_ROOT_BYTES];
+    if (path == NULL) return -1;
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    char folder[64], path[4096];
-    bool relative = value[0] != '/';
-    snprintf(folder, sizeof folder, "/proc/%s/cwd", pid);
-    if (relative && chdir(folder) != 0) {
-        fprintf(stderr, "vm-trace: %s: %s\n", folder, strerror(errno));
-        free(value);
-        return -1;
+    process_root(pid, root);
+    const char *from_here = path;
+    bool entered = true;
+    if (path[0] != '/') {
+        entered = process_enter(pid, ".");
     }
-    bool fits = socket_path(value, pid, path, sizeof path) && strlen(path) < sizeof address.sun_path;
-    free(value);
-    int fd = fits ? socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0) : -1;
-    if (fits) strcpy(address.sun_path, path);
-    if (!fits) errno = ENAMETOOLONG;
+    else if (root[0] != '\0') {
+        char *name = strrchr(path, '/');
+        char *folder = xformat("%.*s", (int)(name - path) + 1, path);
+        entered = process_enter(pid, folder);
+        from_here = name + 1;
+        free(folder);
+    }
+    bool fits = strlen(from_here) < sizeof address.sun_path;
+    int fd = entered && fits ? socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0) : -1;
+    if (fits) strcpy(address.sun_path, from_here);
+    if (entered && !fits) errno = ENAMETOOLONG;
     /* connect waits while other requests are queued: limit it like sending. */
     struct timeval patience = {.tv_sec = (time_t)timeout_s};
     if (fd >= 0) setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-    if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0) return fd;
+    if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0) {
+        free(path);
+        return fd;
+    }
     int error = errno;
     fprintf(stderr, "vm-trace: process %s does not listen at ", pid);
     print_escaped(stderr, untrusted_text(path));
     fprintf(stderr, ": %s\n", error == EAGAIN ? "too many requests are waiting" : strerror(error));
     if (fd >= 0) close(fd);
+    free(path);
     return -1;
 }
 
@@ -226,14 +211,6 @@ print_reply(FILE *out, const char *text, size_t bytes)
         putc('\n', out);
         text += len + 1;
     }
-}
-
-bool
-control_pid_p(const char *text)
-{
-    enum { PID_DIGITS = 10 };
-    size_t digits = strspn(text, "0123456789");
-    return digits > 0 && digits <= PID_DIGITS && text[digits] == '\0';
 }
 
 enum status

@@ -31,13 +31,6 @@ void control_word(struct control_request *request, const char *word);
 void control_pair(struct control_request *request, const char *name, const char *value);
 void control_number(struct control_request *request, const char *name, uint64_t value);
 
-/* Whether the text can be a process id. */
-bool control_pid_p(const char *text);
-
-/* Returns the variable in the initial environment of a process, malloc'ed. NULL: it has none, or errno says why that
- * cannot be read; EAGAIN: it has no environment at all, as in the middle of execve(2). */
-char *control_variable_of(const char *pid);
-
 /* Sends the request, once, and prints the answer to `out` (NULL: nowhere). Prints a message on stderr and returns
  * STATUS_CANNOT_READ if the program cannot be reached or refuses, STATUS_USAGE if the request is too
  * long. May change the working directory to that of the program. */

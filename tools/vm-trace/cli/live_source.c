@@ -14,24 +14,29 @@
 #include "cli/control.h"
 #include "cli/folders.h"
 #include "cli/live_source.h"
+#include "cli/process.h"
 #include "cli/trace_folder.h"
 
 enum { MEMORY_MIB = 16 };
 
-/* The first trace that the process has open. malloc'ed, or NULL. */
+/* The first trace that the process has open: its path or, where that is none of ours (a container's), the link to it in
+ * /proc. malloc'ed, or NULL. */
 static char *
 open_trace(const char *pid)
 {
     char *folder = xformat("/proc/%s/fd", pid), target[4096], *found = NULL;
     DIR *entries = opendir(folder);
     for (struct dirent *entry; entries != NULL && found == NULL && (entry = readdir(entries)) != NULL;) {
+        struct stat st, of_path;
         char *link = xformat("%s/%s", folder, entry->d_name);
         ssize_t bytes = readlink(link, target, sizeof target - 1);
+        target[bytes > 0 ? bytes : 0] = '\0';
+        if (target[0] == '/' && strstr(target, ".fxt") != NULL && access(link, R_OK) == 0 && stat(link, &st) == 0 &&
+            st.st_nlink > 0) {
+            bool ours = stat(target, &of_path) == 0 && of_path.st_dev == st.st_dev && of_path.st_ino == st.st_ino;
+            found = xformat("%s", ours ? target : link);
+        }
         free(link);
-        if (bytes <= 0) continue;
-        target[bytes] = '\0';
-        if (target[0] == '/' && strstr(target, ".fxt") != NULL && access(target, R_OK) == 0)
-            found = xformat("%s", target);
     }
     if (entries != NULL) closedir(entries);
     free(folder);
@@ -47,7 +52,7 @@ request(const struct live_source *source, const char *word, FILE *out)
         control_pair(&request, "streams", "profile");
         control_number(&request, "memory", MEMORY_MIB);
     }
-    if (strcmp(word, "save") == 0) control_word(&request, source->saved);
+    if (strcmp(word, "save") == 0) control_word(&request, source->saved + strlen(source->root));
     return control_send(&request, source->name, CONTROL_TIMEOUT_S, out);
 }
 
@@ -66,9 +71,13 @@ open_memory(struct live_source *source, bool may_start)
         message("process %s records nothing: vm-trace start makes it", source->name);
         return false;
     }
-    strcpy(source->folder, "/tmp/vm-trace-XXXXXX");
-    if (mkdtemp(source->folder) == NULL) {
-        file_message("/tmp", strerror(errno));
+    process_root(source->name, source->root);
+    snprintf(source->folder, sizeof source->folder, "%s/tmp/vm-trace-XXXXXX", source->root);
+    bool made = mkdtemp(source->folder) != NULL, given = made && process_give(source->name, source->folder);
+    if (made && !given) rmdir(source->folder);
+    if (!given) {
+        snprintf(source->folder, sizeof source->folder, "%s/tmp", source->root);
+        file_message(source->folder, strerror(errno));
         source->folder[0] = '\0';
         return false;
     }
@@ -83,7 +92,7 @@ live_source_open(struct live_source *source, const char *name, bool may_start)
     struct stat st;
     *source = (struct live_source){.name = name};
     if (stat(name, &st) == 0) return true;
-    if (!control_pid_p(name)) {
+    if (!process_pid_p(name)) {
         file_message(name, strerror(errno));
         return false;
     }

@@ -3,11 +3,14 @@
 /* live_source.h - the traces that programs write while the tool reads them again and again. */
 #include <stdbool.h>
 
+#include "cli/process.h"
+
 struct live_source {
     const char *name;  /* a folder, a file, or a pid, as the user gave it */
     char *path;        /* of the file that the process writes; NULL: of its memory a trace is saved each time */
     char *saved;       /* that trace */
-    char folder[32];   /* in which it is saved; empty: there is none */
+    char folder[64];   /* in which it is saved; empty: there is none */
+    char root[PROCESS_ROOT_BYTES]; /* what the process does not see of that path */
     bool process;      /* `name` is a pid */
     bool started;      /* the process was not traced before */
 };

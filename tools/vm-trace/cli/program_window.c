@@ -16,6 +16,7 @@
 #include "base/redirect.h"
 #include "base/xalloc.h"
 #include "cli/control.h"
+#include "cli/process.h"
 #include "cli/program_window.h"
 
 bool
@@ -47,7 +48,7 @@ static const char *
 socket_pid(const char *name)
 {
     const size_t bytes = sizeof CONTROL_SOCKET - 1;
-    return strncmp(name, CONTROL_SOCKET, bytes) == 0 && control_pid_p(name + bytes) ? name + bytes : NULL;
+    return strncmp(name, CONTROL_SOCKET, bytes) == 0 && process_pid_p(name + bytes) ? name + bytes : NULL;
 }
 
 static struct window_request *
@@ -137,10 +138,10 @@ inherited_p(const struct program_window *window, const char *pid)
 {
     enum { TRIES = 100 };
     const struct timespec pause = {.tv_nsec = 10 * 1000000L};
-    char *folder = control_variable_of(pid);
+    char *folder = process_variable(pid, CONTROL_VARIABLE);
     for (int i = 0; i < TRIES && folder == NULL && errno == EAGAIN && has_program_p(pid); i++) {
         nanosleep(&pause, NULL);
-        folder = control_variable_of(pid);
+        folder = process_variable(pid, CONTROL_VARIABLE);
     }
     bool found = folder != NULL && strcmp(folder, window->sockets) == 0;
     free(folder);
@@ -154,7 +155,7 @@ any_in(const struct program_window *window, const char *folder, bool sockets)
     DIR *entries = opendir(folder);
     for (struct dirent *entry; !found && entries != NULL && (entry = readdir(entries)) != NULL;) {
         const char *pid = sockets ? socket_pid(entry->d_name) : entry->d_name;
-        if (pid == NULL || !control_pid_p(pid)) continue;
+        if (pid == NULL || !process_pid_p(pid)) continue;
         pid_t number = (pid_t)strtol(pid, NULL, 10);
         found = number != getpid() && (sockets ? kill(number, 0) == 0 : inherited_p(window, pid));
     }

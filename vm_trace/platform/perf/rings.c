@@ -82,7 +82,8 @@ struct rb_vm_trace_perf {
     size_t event_count, event_capacity;
     uint64_t unattached;
     uint64_t lost_records;     /* that records of the rings tell of */
-    uint64_t boottime_ns;      /* CLOCK_BOOTTIME - CLOCK_MONOTONIC */
+    uint64_t namespace_ns;     /* our CLOCK_MONOTONIC - the kernel's, which is that of records */
+    uint64_t boottime_ns;      /* CLOCK_BOOTTIME - the kernel's CLOCK_MONOTONIC */
     uint32_t *threads;         /* that we know, in order */
     size_t thread_count, thread_capacity;
     uint32_t filter_from, filter_to;
@@ -355,6 +356,22 @@ open_rings(struct rb_vm_trace_perf *perf)
     return perf->ring_count > 0 ? 0 : ENODEV;
 }
 
+/* What time_namespaces(7) adds. A process that has left its namespace by unshare(2) reads that of its children. */
+static uint64_t
+read_namespace(void)
+{
+    struct stat own, of_children;
+    char text[256];
+    long long seconds = 0, ns = 0;
+    int fd = open("/proc/self/timens_offsets", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : 0;
+    if (fd >= 0) close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    bool known = stat("/proc/self/ns/time", &own) == 0 && stat("/proc/self/ns/time_for_children", &of_children) == 0 &&
+                 own.st_ino == of_children.st_ino && sscanf(text, "monotonic %lld %lld", &seconds, &ns) == 2;
+    return known ? (uint64_t)(seconds * 1000000000LL + ns) : 0;
+}
+
 /* Whether thread ids of tracepoints, which are those of the first namespace, are ours. */
 static bool
 first_namespace_p(void)
@@ -450,6 +467,7 @@ open_all(struct rb_vm_trace_perf *perf)
     perf->pages = MOST_PAGES;
     perf->counts_lost = counts_lost_p(perf);
     perf->of_cpus = cpu_events_allowed_p(perf);
+    perf->namespace_ns = read_namespace();
     error = open_rings(perf);
     if (error) return error;
     if (perf->of_cpus) open_cpu_events(perf);
@@ -567,7 +585,7 @@ static void
 update_boottime(struct rb_vm_trace_perf *perf)
 {
     enum { READING_NS = 100000 };
-    uint64_t ns = read_boottime();
+    uint64_t ns = read_boottime() + perf->namespace_ns;
     if (!perf->boottime_ns || ns > perf->boottime_ns + READING_NS || ns + READING_NS < perf->boottime_ns)
         perf->boottime_ns = ns;
 }
@@ -613,7 +631,7 @@ rb_vm_trace_perf_read(struct rb_vm_trace_perf *perf, bool all,
 {
     size_t count = 0;
     update_boottime(perf);
-    uint64_t until = all ? UINT64_MAX : now_ns(CLOCK_MONOTONIC) - UNSETTLED_NS;
+    uint64_t until = all ? UINT64_MAX : now_ns(CLOCK_MONOTONIC) - perf->namespace_ns - UNSETTLED_NS;
     for (size_t i = 0; i < perf->ring_count; i++) {
         struct ring *ring = &perf->rings[i];
         ring->tail = ring->page->data_tail;

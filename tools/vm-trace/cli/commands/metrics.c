@@ -7,9 +7,9 @@
 #include "base/output_file.h"
 #include "base/xalloc.h"
 #include "cli/command.h"
-#include "cli/control.h"
 #include "cli/folders.h"
 #include "cli/live_source.h"
+#include "cli/process.h"
 #include "export/metrics.h"
 
 static const char *out_path;
@@ -68,7 +68,7 @@ add_argument(char *argument)
     if (exists && S_ISDIR(stat_of.st_mode)) {
         add_folder(argument);
     }
-    else if (!exists && control_pid_p(argument)) {
+    else if (!exists && process_pid_p(argument)) {
         add_process(argument);
     }
     else {

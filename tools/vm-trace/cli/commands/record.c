@@ -21,6 +21,7 @@
 #include "cli/folders.h"
 #include "cli/live_line.h"
 #include "cli/page_file.h"
+#include "cli/process.h"
 #include "cli/program_window.h"
 #include "cli/ruby_of.h"
 #include "cli/trace_folder.h"
@@ -330,11 +331,19 @@ wait_for(int64_t wait_ns, bool recording)
 static enum status
 run_attached(const struct options *options)
 {
-    if (!control_pid_p(pid_text)) {
+    if (!process_pid_p(pid_text)) {
         fputs("vm-trace: record: --pid takes a process id\n", stderr);
         return STATUS_USAGE;
     }
+    char root[PROCESS_ROOT_BYTES];
+    process_root(pid_text, root);
+    if (root[0] != '\0') {
+        message("record: process %s has other files than we (a container); vm-trace start %s --file=/tmp/%%p.fxt records, "
+                "vm-trace stop %s ends it, and the trace is below %s/tmp", pid_text, pid_text, pid_text, root);
+        return STATUS_CANNOT_READ;
+    }
     if (!trace_folder_make(&folder, out_path)) return STATUS_CANNOT_READ;
+    process_give(pid_text, folder.path);
     catch_signals();
     if (delay_ns > 0) wait_for(delay_ns, false);
     char *pattern = trace_folder_pattern(&folder);

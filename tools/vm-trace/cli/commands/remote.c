@@ -7,13 +7,14 @@
 #include "base/xalloc.h"
 #include "cli/command.h"
 #include "cli/control.h"
+#include "cli/process.h"
 
 static uint64_t timeout_s = CONTROL_TIMEOUT_S; /* of all four commands */
 
 static enum status
 send_request(struct control_request *request, int count, char **arguments)
 {
-    if (count == 1 && control_pid_p(arguments[0])) return control_send(request, arguments[0], timeout_s, stdout);
+    if (count == 1 && process_pid_p(arguments[0])) return control_send(request, arguments[0], timeout_s, stdout);
     fputs("vm-trace: give exactly one process id\n", stderr);
     return STATUS_USAGE;
 }

@@ -1,0 +1,202 @@
+/* process.c - see process.h */
+#define _GNU_SOURCE /* O_PATH, syscall */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/xalloc.h"
+#include "cli/process.h"
+
+/* Reads a whole file and adds a NUL. Returns NULL and sets errno on failure. */
+static char *
+read_whole(const char *path, size_t *bytes_out)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    size_t bytes = 0, room = 4096;
+    char *text = xcalloc(room, 1);
+    ssize_t n = fd < 0 ? -1 : 0;
+    while (fd >= 0 && (n = read(fd, text + bytes, room - bytes - 1)) > 0) {
+        bytes += (size_t)n;
+        if (bytes + 1 == room) text = xrealloc(text, room *= 2, 1);
+    }
+    int error = errno;
+    if (fd >= 0) close(fd);
+    if (n < 0) {
+        free(text);
+        errno = error;
+        return NULL;
+    }
+    text[bytes] = '\0';
+    *bytes_out = bytes;
+    return text;
+}
+
+static char *
+read_proc(const char *pid, const char *name, size_t *bytes_out)
+{
+    char *path = xformat("/proc/%s/%s", pid, name), *text = read_whole(path, bytes_out);
+    int error = errno;
+    free(path);
+    errno = error;
+    return text;
+}
+
+bool
+process_pid_p(const char *text)
+{
+    enum { PID_DIGITS = 10 };
+    size_t digits = strspn(text, "0123456789");
+    return digits > 0 && digits <= PID_DIGITS && text[digits] == '\0';
+}
+
+char *
+process_variable(const char *pid, const char *name)
+{
+    size_t bytes, name_bytes = strlen(name);
+    char *environment = read_proc(pid, "environ", &bytes), *found = NULL;
+    if (environment == NULL) return NULL;
+    for (const char *at = environment; at < environment + bytes; at += strlen(at) + 1) {
+        if (strncmp(at, name, name_bytes) != 0 || at[name_bytes] != '=') continue;
+        found = xformat("%s", at + name_bytes + 1);
+        break;
+    }
+    free(environment);
+    errno = bytes == 0 ? EAGAIN : 0;
+    return found;
+}
+
+/* Returns the numbers of a line of /proc/PID/status, with a tab before each; malloc'ed. */
+static char *
+status_line(const char *pid, const char *title)
+{
+    size_t bytes;
+    char *status = read_proc(pid, "status", &bytes), *start = xformat("\n%s:", title);
+    const char *line = status != NULL ? strstr(status, start) : NULL;
+    if (line != NULL) line += strlen(start);
+    char *numbers = xformat("%.*s", (int)(line != NULL ? strcspn(line, "\n") : 0), line != NULL ? line : "");
+    free(status);
+    free(start);
+    return numbers;
+}
+
+char *
+process_own_pid(const char *pid)
+{
+    char *pids = status_line(pid, "NSpid"); /* in all namespaces, the innermost last */
+    const char *last = strrchr(pids, '\t');
+    char *own = xformat("%s", last != NULL && process_pid_p(last + 1) ? last + 1 : pid);
+    free(pids);
+    return own;
+}
+
+void
+process_root(const char *pid, char root_out[PROCESS_ROOT_BYTES])
+{
+    struct stat own, other;
+    snprintf(root_out, PROCESS_ROOT_BYTES, "/proc/%.10s/root", pid);
+    char *mounts = xformat("/proc/%.10s/ns/mnt", pid);
+    struct stat own_mounts, other_mounts;
+    bool same = stat("/", &own) == 0 && stat(root_out, &other) == 0 && own.st_dev == other.st_dev &&
+                own.st_ino == other.st_ino && stat("/proc/self/ns/mnt", &own_mounts) == 0 &&
+                stat(mounts, &other_mounts) == 0 && own_mounts.st_ino == other_mounts.st_ino;
+    free(mounts);
+    if (same || stat(root_out, &other) != 0) root_out[0] = '\0';
+}
+
+/* --- where it listens ------------------------------------------------------------------------------ */
+
+/* Whether the process has the socket open. */
+static bool
+has_socket_p(const char *pid, uint64_t inode)
+{
+    char *folder = xformat("/proc/%s/fd", pid), *wanted = xformat("socket:[%llu]", (unsigned long long)inode);
+    char target[64];
+    bool found = false;
+    DIR *entries = opendir(folder);
+    for (struct dirent *entry; !found && entries != NULL && (entry = readdir(entries)) != NULL;) {
+        ssize_t bytes = readlinkat(dirfd(entries), entry->d_name, target, sizeof target - 1);
+        target[bytes > 0 ? bytes : 0] = '\0';
+        found = strcmp(target, wanted) == 0;
+    }
+    if (entries != NULL) closedir(entries);
+    free(folder);
+    free(wanted);
+    return found;
+}
+
+static bool
+ends_p(const char *text, const char *end)
+{
+    size_t bytes = strlen(text), end_bytes = strlen(end);
+    return end_bytes <= bytes && strcmp(text + bytes - end_bytes, end) == 0;
+}
+
+char *
+process_listens_at(const char *pid, const char *const *ends)
+{
+    enum { LISTENING = 0x10000 };
+    size_t bytes;
+    char *sockets = read_proc(pid, "net/unix", &bytes), *found = NULL;
+    for (; sockets != NULL && found == NULL && *ends != NULL; ends++) {
+        for (const char *line = sockets; found == NULL && (line = strchr(line, '\n')) != NULL;) {
+            unsigned flags = 0;
+            unsigned long long inode;
+            int path = 0; /* proc(5): Num RefCount Protocol Flags Type St Inode Path */
+            line++;
+            if (sscanf(line, "%*s %*s %*s %x %*s %*s %llu %n", &flags, &inode, &path) < 2 || path == 0) continue;
+            char *text = xformat("%.*s", (int)strcspn(line + path, "\n"), line + path);
+            if (flags == LISTENING && ends_p(text, *ends) && has_socket_p(pid, inode)) found = text;
+            else free(text);
+        }
+    }
+    free(sockets);
+    return found;
+}
+
+/* --- its files ----------------------------------------------------------------------------------- */
+
+bool
+process_give(const char *pid, const char *folder)
+{
+    char *users = status_line(pid, "Uid"); /* the owner of /proc/PID is root after a change of user */
+    unsigned uid;
+    bool known = sscanf(users, "%*u %u", &uid) == 1;
+    free(users);
+    if (!known) errno = ESRCH;
+    return known && (geteuid() == uid || chown(folder, uid, (gid_t)-1) == 0);
+}
+
+/* A link in the path may begin with "/": that is the process's root. */
+static int
+open_below(int root, const char *folder)
+{
+#ifdef SYS_openat2
+    struct { uint64_t flags, mode, resolve; } how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+                                                     .resolve = 0x10 /* RESOLVE_IN_ROOT */};
+    int fd = (int)syscall(SYS_openat2, root, folder, &how, sizeof how);
+    if (fd >= 0 || errno != ENOSYS) return fd;
+#endif
+    return openat(root, folder + strspn(folder, "/"), O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+bool
+process_enter(const char *pid, const char *folder)
+{
+    char *from = xformat("/proc/%s/%s", pid, folder[0] == '/' ? "root" : "cwd");
+    int root = open(from, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int fd = root < 0 ? -1 : folder[0] == '/' ? open_below(root, folder) : dup(root);
+    bool entered = fd >= 0 && fchdir(fd) == 0;
+    int error = errno;
+    if (fd >= 0) close(fd);
+    if (root >= 0) close(root);
+    free(from);
+    errno = error;
+    return entered;
+}
