@@ -147,15 +147,15 @@ class Project
     FileUtils.cp_r(made, cache) unless File.exist?(cache)
   end
 
-  # A patch as git format-patch writes it. The block edits one of FILES.
-  def patch(name, subject: name, file: "zjit.c", &edit)
-    make_patch(name, subject, file, Dir["#{path("project/patches/small")}/*.patch"].sort, &edit)
+  # A patch as git format-patch writes it. The block edits one of FILES; `others` are files with their new texts.
+  def patch(name, subject: name, file: "zjit.c", others: {}, &edit)
+    make_patch(name, subject, file, Dir["#{path("project/patches/small")}/*.patch"].sort, others, &edit)
     File.write(path("project/patches/small/series"), "#{name}.patch\n", mode: "a")
   end
 
   # Of CRuby: it applies to the pinned source.
   def fix(name, file: "zjit.c", &edit)
-    make_patch("fixes/#{name}", name, file, [], &edit)
+    make_patch("fixes/#{name}", name, file, [], {}, &edit)
   end
 
   def patch_path(name)
@@ -164,11 +164,11 @@ class Project
 
   private
 
-  def make_patch(name, subject, file, earlier)
+  def make_patch(name, subject, file, earlier, others)
     tree = tree_with(earlier)
     target = File.join(tree, file)
-    text = yield(File.exist?(target) ? File.read(target) : "")
-    write("project/patches/small/#{name}.patch", Project.once([tree, subject, file, text]) { patch_of(tree, subject, file, text) })
+    changed = { file => yield(File.exist?(target) ? File.read(target) : ""), **others }
+    write("project/patches/small/#{name}.patch", Project.once([tree, subject, changed]) { patch_of(tree, subject, changed) })
   end
 
   # The pinned source with patches.
@@ -182,11 +182,11 @@ class Project
     end
   end
 
-  # The patch that replaces a file.
-  def patch_of(tree, subject, file, text)
+  # The patch that gives files these texts.
+  def patch_of(tree, subject, changed)
     work = path("patch-work")
     FileUtils.cp_r(tree, work)
-    write("patch-work/#{file}", text)
+    changed.each { |file, text| write("patch-work/#{file}", text) }
     git("add", "-A", "-f", in: work)
     git("commit", "-q", "-m", "#{subject}\n\nWhy it is so.", in: work)
     "#{git("format-patch", "--stdout", "-N", "--zero-commit", "HEAD~1", in: work)}\n"

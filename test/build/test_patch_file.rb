@@ -71,11 +71,7 @@ class TestPatchFileOfASmallProject < BuildTest
   end
 
   def test_a_patch_of_configure_ac_that_holds_more_is_refused_by_name
-    project.git("config", "user.name", "x")
-    project.patch("0002-mixed", file: "configure.ac") do |text|
-      File.write(project.path("patch-work/common.mk"), "mixed\n")
-      "#{text}AC_SUBST(A)\n"
-    end
+    project.patch("0002-mixed", file: "configure.ac", others: { "common.mk" => "mixed\n" }) { |text| "#{text}AC_SUBST(A)\n" }
     _, err, status = patch_file
     assert_equal 1, status
     assert_match(/the patch "0002-mixed" of patches\/small changes configure.ac.*also changes common.mk: split it/, err)
@@ -122,7 +118,7 @@ end
 class PatchFile < Minitest::Test
   TOP = Project::ROOT
   BASES = (ENV["BASES"] || Dir.children("#{TOP}/bases").join(" ")).split
-  LEFT_OUT = %w[configure.ac gems/bundled_gems template/Makefile.in].freeze
+  LEFT_OUT = %w[configure.ac gems/bundled_gems].freeze
 
   # GNU patch says where it had to look elsewhere or to guess.
   def self.apply(test, file, tree)
@@ -174,6 +170,10 @@ class PatchFile < Minitest::Test
     end
   end
 
+  def without_what_configure_found(base)
+    src_git(base, "show", "refs/vm-trace/made:template/Makefile.in").lines.grep_v(/@VM_TRACE_\w+@/)
+  end
+
   def compare(base)
     Dir.mktmpdir("vm-trace-patch-") do |tree|
       file = prepare(base, tree)
@@ -181,6 +181,8 @@ class PatchFile < Minitest::Test
       expected = tree_of(base, "refs/vm-trace/made").merge(expected_of_pinned(base).slice(*LEFT_OUT))
       found = tree_in(tree)
       mod, found = found.partition { |path, _| path.start_with?("vm_trace/") }.map(&:to_h)
+      assert_equal without_what_configure_found(base), File.readlines("#{tree}/template/Makefile.in")
+      [expected, found].each { |files| files.delete("template/Makefile.in") }
       assert_empty (expected.to_a - found.to_a) + (found.to_a - expected.to_a)
       files = Dir.glob("**/*.{c,h,def,rs,mk,py,sh}", base: "#{TOP}/vm_trace")
       assert_equal [*files, "base.mk", "base_name.h"].sort, mod.keys.map { |path| path.delete_prefix("vm_trace/") }.sort

@@ -116,18 +116,14 @@ process_root(const char *pid, char root_out[PROCESS_ROOT_BYTES])
 static bool
 has_socket_p(const char *pid, uint64_t inode)
 {
-    char *folder = xformat("/proc/%s/fd", pid), *wanted = xformat("socket:[%llu]", (unsigned long long)inode);
-    char target[64];
+    char *folder = xformat("/proc/%s/fd", pid);
+    struct stat st;
     bool found = false;
     DIR *entries = opendir(folder);
-    for (struct dirent *entry; !found && entries != NULL && (entry = readdir(entries)) != NULL;) {
-        ssize_t bytes = readlinkat(dirfd(entries), entry->d_name, target, sizeof target - 1);
-        target[bytes > 0 ? bytes : 0] = '\0';
-        found = strcmp(target, wanted) == 0;
-    }
+    for (struct dirent *entry; !found && entries != NULL && (entry = readdir(entries)) != NULL;)
+        found = fstatat(dirfd(entries), entry->d_name, &st, 0) == 0 && S_ISSOCK(st.st_mode) && st.st_ino == inode;
     if (entries != NULL) closedir(entries);
     free(folder);
-    free(wanted);
     return found;
 }
 
@@ -138,6 +134,17 @@ ends_p(const char *text, const char *end)
     return end_bytes <= bytes && strcmp(text + bytes - end_bytes, end) == 0;
 }
 
+/* The n-th field of a line, with spaces before each. */
+static const char *
+field(const char *line, int n)
+{
+    for (; n > 0; n--) {
+        line += strcspn(line, " \n");
+        line += strspn(line, " ");
+    }
+    return line;
+}
+
 char *
 process_listens_at(const char *pid, const char *const *ends)
 {
@@ -146,13 +153,12 @@ process_listens_at(const char *pid, const char *const *ends)
     char *sockets = read_proc(pid, "net/unix", &bytes), *found = NULL;
     for (; sockets != NULL && found == NULL && *ends != NULL; ends++) {
         for (const char *line = sockets; found == NULL && (line = strchr(line, '\n')) != NULL;) {
-            unsigned flags = 0;
-            unsigned long long inode;
-            int path = 0; /* proc(5): Num RefCount Protocol Flags Type St Inode Path */
-            line++;
-            if (sscanf(line, "%*s %*s %*s %x %*s %*s %llu %n", &flags, &inode, &path) < 2 || path == 0) continue;
-            char *text = xformat("%.*s", (int)strcspn(line + path, "\n"), line + path);
-            if (flags == LISTENING && ends_p(text, *ends) && has_socket_p(pid, inode)) found = text;
+            enum { FLAGS = 3, INODE = 6, PATH = 7 }; /* proc(5) */
+            const char *path = field(++line, PATH);
+            char *text = xformat("%.*s", (int)strcspn(path, "\n"), path);
+            if (strtoul(field(line, FLAGS), NULL, 16) == LISTENING && ends_p(text, *ends) &&
+                has_socket_p(pid, strtoull(field(line, INODE), NULL, 10)))
+                found = text;
             else free(text);
         }
     }
@@ -166,11 +172,10 @@ bool
 process_give(const char *pid, const char *folder)
 {
     char *users = status_line(pid, "Uid"); /* the owner of /proc/PID is root after a change of user */
-    unsigned uid;
-    bool known = sscanf(users, "%*u %u", &uid) == 1;
+    const char *effective = strchr(users + strspn(users, "\t"), '\t');
+    uid_t uid = effective != NULL ? (uid_t)strtoul(effective, NULL, 10) : geteuid();
     free(users);
-    if (!known) errno = ESRCH;
-    return known && (geteuid() == uid || chown(folder, uid, (gid_t)-1) == 0);
+    return geteuid() == uid || chown(folder, uid, (gid_t)-1) == 0;
 }
 
 /* A link in the path may begin with "/": that is the process's root. */

@@ -360,16 +360,18 @@ open_rings(struct rb_vm_trace_perf *perf)
 static uint64_t
 read_namespace(void)
 {
+    static const char NAME[] = "monotonic";
     struct stat own, of_children;
-    char text[256];
-    long long seconds = 0, ns = 0;
+    char text[256], *end;
     int fd = open("/proc/self/timens_offsets", O_RDONLY | O_CLOEXEC);
     ssize_t n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : 0;
     if (fd >= 0) close(fd);
     text[n > 0 ? n : 0] = '\0';
     bool known = stat("/proc/self/ns/time", &own) == 0 && stat("/proc/self/ns/time_for_children", &of_children) == 0 &&
-                 own.st_ino == of_children.st_ino && sscanf(text, "monotonic %lld %lld", &seconds, &ns) == 2;
-    return known ? (uint64_t)(seconds * 1000000000LL + ns) : 0;
+                 own.st_ino == of_children.st_ino && strncmp(text, NAME, strlen(NAME)) == 0;
+    if (!known) return 0;
+    long long seconds = strtoll(text + strlen(NAME), &end, 10);
+    return (uint64_t)(seconds * 1000000000LL + strtoll(end, NULL, 10));
 }
 
 /* Whether thread ids of tracepoints, which are those of the first namespace, are ours. */
