@@ -1,9 +1,9 @@
 #ifndef RUBY_VM_TRACE_PLATFORM_PLATFORM_H
 #define RUBY_VM_TRACE_PLATFORM_PLATFORM_H 1
 /*
- * What differs between systems. posix.c implements this header; on Linux linux.c implements most of it, unless the
- * build defines VM_TRACE_PLATFORM_POSIX. All other folders use ISO C, POSIX and MAP_ANONYMOUS, and no #ifdef of a
- * system; `make lint` checks that.
+ * What differs between systems. posix.c implements this header; on Linux linux.c implements most of it, on macOS
+ * darwin.c some, unless the build defines VM_TRACE_PLATFORM_POSIX. All other folders use ISO C, POSIX and
+ * MAP_ANONYMOUS, and no #ifdef of a system; `make lint` checks that.
  *
  * A function may be called by any thread, with any lock, and after fork, unless its comment says otherwise.
  */
@@ -13,8 +13,15 @@
 #else
 # define VM_TRACE_PLATFORM_LINUX 0
 #endif
+#if !defined(VM_TRACE_PLATFORM_POSIX) && defined(__APPLE__)
+# define VM_TRACE_PLATFORM_DARWIN 1
+# include <mach/semaphore.h>
+#else
+# define VM_TRACE_PLATFORM_DARWIN 0
+# include <semaphore.h>
+#endif
 
-#include <semaphore.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,6 +35,8 @@
 /* The clock of all times: one that goes on while the machine sleeps, or the monotonic one. */
 #if VM_TRACE_PLATFORM_LINUX
 # define VM_TRACE_PLATFORM_CLOCK CLOCK_BOOTTIME
+#elif VM_TRACE_PLATFORM_DARWIN
+# define VM_TRACE_PLATFORM_CLOCK CLOCK_MONOTONIC_RAW
 #else
 # define VM_TRACE_PLATFORM_CLOCK CLOCK_MONOTONIC
 #endif
@@ -46,7 +55,11 @@ bool rb_vm_trace_platform_counter_p(void);
 
 /* A wake-up of one thread: a semaphore with a time limit. */
 struct vm_trace_wakeup {
+#if VM_TRACE_PLATFORM_DARWIN
+    semaphore_t semaphore; /* of Mach: it has none of POSIX without names */
+#else
     sem_t semaphore;
+#endif
 };
 
 /* False: the system has no such semaphores. */
@@ -63,6 +76,12 @@ bool rb_vm_trace_wakeup_wait(struct vm_trace_wakeup *wakeup, uint64_t until_ns);
  * the wait is one of pieces of at most a second.
  */
 bool rb_vm_trace_wakeup_wait_in_pieces(struct vm_trace_wakeup *wakeup, uint64_t until_ns);
+
+/* A condition whose waits do not depend on what the clock on the wall is set to. */
+void rb_vm_trace_platform_cond_init(pthread_cond_t *cond);
+
+/* Wait for it until a time of CLOCK_MONOTONIC, as pthread_cond_timedwait(3). 0, ETIMEDOUT, or another errno. */
+int rb_vm_trace_platform_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock, const struct timespec *until);
 
 /* --- native threads --------------------------------------------------------------------------------- */
 
@@ -171,6 +190,11 @@ bool rb_vm_trace_platform_disk(int fd, uint64_t *all_bytes_out, uint64_t *free_b
 
 /* The path of an open file, with a NUL; "": unknown. */
 void rb_vm_trace_platform_path(int fd, char *path_out, size_t size);
+
+struct stat;
+
+/* When a file was modified. */
+struct timespec rb_vm_trace_platform_modified(const struct stat *st);
 
 /* rename(2) that replaces nothing: EEXIST. Replaces where the file system cannot do without. 0 or -1, with errno. */
 int rb_vm_trace_platform_rename_new(const char *from, const char *to);

@@ -1,6 +1,7 @@
 /*
- * What POSIX and every Unix have: first what all systems take from here; then, for those that have no file of their
- * own, the rest. That does without what POSIX lacks, and answers "unknown". See platform.h.
+ * What POSIX and every Unix have: first what all systems take from here; then what all but macOS do; then, for those
+ * that have no file of their own, and in part for macOS, the rest. That does without what POSIX lacks, and answers
+ * "unknown". See platform.h.
  */
 #ifndef _GNU_SOURCE
 # define _GNU_SOURCE 1 /* MAP_ANONYMOUS; dladdr, which POSIX has since 2024 */
@@ -10,36 +11,11 @@
 #include <errno.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #ifndef MAP_NORESERVE
 # define MAP_NORESERVE 0
 #endif
-
-bool
-rb_vm_trace_wakeup_init(struct vm_trace_wakeup *wakeup)
-{
-    return sem_init(&wakeup->semaphore, 0, 0) == 0;
-}
-
-void
-rb_vm_trace_wakeup_post(struct vm_trace_wakeup *wakeup)
-{
-    sem_post(&wakeup->semaphore);
-}
-
-bool
-rb_vm_trace_wakeup_wait_in_pieces(struct vm_trace_wakeup *wakeup, uint64_t until_ns)
-{
-    const uint64_t second = UINT64_C(1000000000);
-    for (;;) {
-        uint64_t now_ns = clock_ns_of(CLOCK_MONOTONIC), rest_ns = until_ns > now_ns ? until_ns - now_ns : 0;
-        uint64_t wall_ns = clock_ns_of(CLOCK_REALTIME) + (rest_ns < second ? rest_ns : second);
-        struct timespec until = { .tv_sec = (time_t)(wall_ns / second), .tv_nsec = (long)(wall_ns % second) };
-        int error = until_ns ? sem_timedwait(&wakeup->semaphore, &until) : sem_wait(&wakeup->semaphore);
-        if (!error) return true;
-        if (errno == ETIMEDOUT && !rest_ns) return false;
-    }
-}
 
 void *
 rb_vm_trace_platform_zeros(size_t bytes)
@@ -66,6 +42,56 @@ rb_vm_trace_platform_unlock(int fd)
     if (flock(fd, LOCK_UN) != 0) { /* then it goes with the last chunk that is mapped */ }
 }
 
+#if !VM_TRACE_PLATFORM_DARWIN
+bool
+rb_vm_trace_wakeup_init(struct vm_trace_wakeup *wakeup)
+{
+    return sem_init(&wakeup->semaphore, 0, 0) == 0;
+}
+
+void
+rb_vm_trace_wakeup_post(struct vm_trace_wakeup *wakeup)
+{
+    sem_post(&wakeup->semaphore);
+}
+
+bool
+rb_vm_trace_wakeup_wait_in_pieces(struct vm_trace_wakeup *wakeup, uint64_t until_ns)
+{
+    const uint64_t second = UINT64_C(1000000000);
+    for (;;) {
+        uint64_t now_ns = clock_ns_of(CLOCK_MONOTONIC), rest_ns = until_ns > now_ns ? until_ns - now_ns : 0;
+        uint64_t wall_ns = clock_ns_of(CLOCK_REALTIME) + (rest_ns < second ? rest_ns : second);
+        struct timespec until = { .tv_sec = (time_t)(wall_ns / second), .tv_nsec = (long)(wall_ns % second) };
+        int error = until_ns ? sem_timedwait(&wakeup->semaphore, &until) : sem_wait(&wakeup->semaphore);
+        if (!error) return true;
+        if (errno == ETIMEDOUT && !rest_ns) return false;
+    }
+}
+
+void
+rb_vm_trace_platform_cond_init(pthread_cond_t *cond)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(cond, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+int
+rb_vm_trace_platform_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock, const struct timespec *until)
+{
+    return pthread_cond_timedwait(cond, lock, until);
+}
+
+struct timespec
+rb_vm_trace_platform_modified(const struct stat *st)
+{
+    return st->st_mtim;
+}
+#endif
+
 #if !VM_TRACE_PLATFORM_LINUX
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -73,7 +99,6 @@ rb_vm_trace_platform_unlock(int fd)
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -86,33 +111,7 @@ rb_vm_trace_platform_counter_p(void)
     return false;
 }
 
-bool
-rb_vm_trace_wakeup_wait(struct vm_trace_wakeup *wakeup, uint64_t until_ns)
-{
-    return rb_vm_trace_wakeup_wait_in_pieces(wakeup, until_ns);
-}
-
 /* --- native threads --------------------------------------------------------------------------------- */
-
-uint32_t
-rb_vm_trace_platform_thread_id(void)
-{
-    return 0;
-}
-
-void
-rb_vm_trace_platform_name_thread(const char *name)
-{
-    (void)name;
-}
-
-size_t
-rb_vm_trace_platform_thread_name(uint32_t tid, char *name_out, size_t size)
-{
-    (void)tid, (void)size;
-    name_out[0] = '\0';
-    return 0;
-}
 
 bool
 rb_vm_trace_platform_thread_lives_p(uint32_t tid)
@@ -223,14 +222,6 @@ rb_vm_trace_platform_function_name(const void *function)
 
 /* --- files ------------------------------------------------------------------------------------------- */
 
-/* posix_fallocate would change the size: what is appended takes its space itself. */
-int
-rb_vm_trace_platform_reserve(int fd, uint64_t size, uint64_t bytes)
-{
-    (void)fd, (void)size, (void)bytes;
-    return 0;
-}
-
 bool
 rb_vm_trace_platform_disk(int fd, uint64_t *all_bytes_out, uint64_t *free_bytes_out)
 {
@@ -239,6 +230,87 @@ rb_vm_trace_platform_disk(int fd, uint64_t *all_bytes_out, uint64_t *free_bytes_
     *all_bytes_out = (uint64_t)disk.f_blocks * disk.f_frsize;
     *free_bytes_out = (uint64_t)disk.f_bavail * disk.f_frsize;
     return true;
+}
+
+void
+rb_vm_trace_platform_memory_file_keeps(int fd)
+{
+    (void)fd;
+}
+
+/* --- the process ------------------------------------------------------------------------------------- */
+
+/* Not known: any trace of a process with this pid may be of before exec, and is kept. */
+uint64_t
+rb_vm_trace_platform_process_begin_ns(void)
+{
+    return 1;
+}
+
+/* --- sockets ----------------------------------------------------------------------------------------- */
+
+static int
+closed_by_exec(int fd)
+{
+    if (fd >= 0) fcntl(fd, F_SETFD, FD_CLOEXEC);
+    return fd;
+}
+
+int
+rb_vm_trace_platform_socket(void)
+{
+    return closed_by_exec(socket(AF_UNIX, SOCK_STREAM, 0));
+}
+
+/* Nobody can connect before listen(2). */
+int
+rb_vm_trace_platform_bind(int fd, const struct sockaddr_un *address)
+{
+    if (bind(fd, (const struct sockaddr *)address, sizeof(*address)) != 0) return -1;
+    return chmod(address->sun_path, 0600);
+}
+
+int
+rb_vm_trace_platform_accept(int fd)
+{
+    return closed_by_exec(accept(fd, NULL, NULL));
+}
+
+#if !VM_TRACE_PLATFORM_DARWIN
+/* --- what macOS has, too ------------------------------------------------------------------------------ */
+
+bool
+rb_vm_trace_wakeup_wait(struct vm_trace_wakeup *wakeup, uint64_t until_ns)
+{
+    return rb_vm_trace_wakeup_wait_in_pieces(wakeup, until_ns);
+}
+
+uint32_t
+rb_vm_trace_platform_thread_id(void)
+{
+    return 0;
+}
+
+void
+rb_vm_trace_platform_name_thread(const char *name)
+{
+    (void)name;
+}
+
+size_t
+rb_vm_trace_platform_thread_name(uint32_t tid, char *name_out, size_t size)
+{
+    (void)tid, (void)size;
+    name_out[0] = '\0';
+    return 0;
+}
+
+/* posix_fallocate would change the size: what is appended takes its space itself. */
+int
+rb_vm_trace_platform_reserve(int fd, uint64_t size, uint64_t bytes)
+{
+    (void)fd, (void)size, (void)bytes;
+    return 0;
 }
 
 void
@@ -274,55 +346,11 @@ rb_vm_trace_platform_memory_file(void)
     return -1;
 }
 
-void
-rb_vm_trace_platform_memory_file_keeps(int fd)
-{
-    (void)fd;
-}
-
-/* --- the process ------------------------------------------------------------------------------------- */
-
-/* Not known: any trace of a process with this pid may be of before exec, and is kept. */
-uint64_t
-rb_vm_trace_platform_process_begin_ns(void)
-{
-    return 1;
-}
-
 size_t
 rb_vm_trace_platform_arguments(char *text_out, size_t size, bool count)
 {
     (void)text_out, (void)size, (void)count;
     return 0;
-}
-
-/* --- sockets ----------------------------------------------------------------------------------------- */
-
-static int
-closed_by_exec(int fd)
-{
-    if (fd >= 0) fcntl(fd, F_SETFD, FD_CLOEXEC);
-    return fd;
-}
-
-int
-rb_vm_trace_platform_socket(void)
-{
-    return closed_by_exec(socket(AF_UNIX, SOCK_STREAM, 0));
-}
-
-/* Nobody can connect before listen(2). */
-int
-rb_vm_trace_platform_bind(int fd, const struct sockaddr_un *address)
-{
-    if (bind(fd, (const struct sockaddr *)address, sizeof(*address)) != 0) return -1;
-    return chmod(address->sun_path, 0600);
-}
-
-int
-rb_vm_trace_platform_accept(int fd)
-{
-    return closed_by_exec(accept(fd, NULL, NULL));
 }
 
 /* The mode of the path lets nobody else in, except root. */
@@ -332,4 +360,5 @@ rb_vm_trace_platform_trusted_peer_p(int fd)
     (void)fd;
     return true;
 }
+#endif
 #endif

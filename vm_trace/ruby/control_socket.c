@@ -301,7 +301,7 @@ ask_main_thread(struct client *client)
         rb_vm_trace_host_wake_main();
     }
     while (client->state == QUEUED || client->state == TAKEN) {
-        int error = client->state == QUEUED ? pthread_cond_timedwait(&remote.changed, &remote.lock, &until)
+        int error = client->state == QUEUED ? rb_vm_trace_platform_cond_wait(&remote.changed, &remote.lock, &until)
                                             : pthread_cond_wait(&remote.changed, &remote.lock);
         if (error != ETIMEDOUT || client->state != QUEUED) continue;
         dequeue(client);
@@ -508,12 +508,8 @@ begin_thread(void)
 static void
 begin_lock(void)
 {
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&remote.lock, NULL);
-    pthread_cond_init(&remote.changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    rb_vm_trace_platform_cond_init(&remote.changed);
 }
 
 /*

@@ -331,7 +331,7 @@ list_pieces(const struct rb_vm_trace_spool *spool, DIR *folder, size_t *count_ou
         }
         char *name = strdup(entry->d_name);
         if (!name) break;
-        pieces[count++] = (struct piece){ name, (uint64_t)st.st_size, st.st_mtim };
+        pieces[count++] = (struct piece){ name, (uint64_t)st.st_size, rb_vm_trace_platform_modified(&st) };
     }
     *count_out = count;
     return pieces;

@@ -71,15 +71,11 @@ rb_vm_trace_chunk_file_open_beside(struct rb_vm_trace_chunk_file *file, char **p
     return why;
 }
 
-/* Nobody waits. The time of waits must not depend on what the clock on the wall is set to. */
+/* Nobody waits. */
 static void
 begin_waiting(struct rb_vm_trace_chunk_file *file)
 {
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&file->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    rb_vm_trace_platform_cond_init(&file->changed);
 }
 
 const char *
@@ -919,7 +915,7 @@ take_in_time(struct rb_vm_trace_chunk_file *file, struct rb_vm_trace_chunk *chun
         if (!file->preallocator.running) return make_now(file, chunk_out); /* no thread is to be had */
         if (made != file->made) until = time_from_now(rb_vm_trace_chunk_file_wait_ns); /* the first time, and when another writer got one */
         made = file->made;
-        if (pthread_cond_timedwait(&file->changed, &file->lock, &until) != ETIMEDOUT || file->ready_count > 0) continue;
+        if (rb_vm_trace_platform_cond_wait(&file->changed, &file->lock, &until) != ETIMEDOUT || file->ready_count > 0) continue;
         if (++waits == CHUNK_FILE_MOST_WAITS || !thread_goes_on_p(file)) file->late = true;
         else until = time_from_now(rb_vm_trace_chunk_file_wait_ns);
     }

@@ -1,4 +1,5 @@
 /* trace_host.c - see trace_host.h */
+#include "base/portable.h"
 #include "analysis/event_args.h"
 #include "analysis/trace_host.h"
 #include "fxt/known_strings.h"

@@ -7,6 +7,7 @@
 
 #include "base/escape.h"
 #include "base/json.h"
+#include "base/portable.h"
 #include "base/xalloc.h"
 
 enum { DEPTH_MAX = 32, DIGITS_MAX = 20 };

@@ -13,6 +13,7 @@
 #endif
 
 #include "base/output_file.h"
+#include "base/portable.h"
 #include "base/xalloc.h"
 
 /* --- what must not be left behind ------------------------------------------------------------- */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include "base/clock.h"
 #include "base/escape.h"
 #include "base/message.h"
+#include "base/portable.h"
 #include "base/send_all.h"
 #include "base/xalloc.h"
 #include "cli/control.h"

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/message.h"
+#include "base/portable.h"
 #include "base/xalloc.h"
 #include "cli/folders.h"
 

@@ -3,17 +3,29 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
+#ifdef __linux__
+# include <sys/syscall.h>
+#endif
 #include <unistd.h>
 
 #include "base/xalloc.h"
 #include "cli/process.h"
 
+bool
+process_pid_p(const char *text)
+{
+    enum { PID_DIGITS = 10 };
+    size_t digits = strspn(text, "0123456789");
+    return digits > 0 && digits <= PID_DIGITS && text[digits] == '\0';
+}
+
+#ifdef __linux__
 /* Reads a whole file and adds a NUL. Returns NULL and sets errno on failure. */
 static char *
 read_whole(const char *path, size_t *bytes_out)
@@ -46,14 +58,6 @@ read_proc(const char *pid, const char *name, size_t *bytes_out)
     free(path);
     errno = error;
     return text;
-}
-
-bool
-process_pid_p(const char *text)
-{
-    enum { PID_DIGITS = 10 };
-    size_t digits = strspn(text, "0123456789");
-    return digits > 0 && digits <= PID_DIGITS && text[digits] == '\0';
 }
 
 char *
@@ -205,3 +209,50 @@ process_enter(const char *pid, const char *folder)
     errno = error;
     return entered;
 }
+
+#else
+/* Without /proc: what the tool's own environment says, in our own namespaces. */
+
+char *
+process_variable(const char *pid, const char *name)
+{
+    (void)name;
+    errno = kill((pid_t)strtol(pid, NULL, 10), 0) == 0 || errno == EPERM ? 0 : ESRCH;
+    return NULL;
+}
+
+char *
+process_own_pid(const char *pid)
+{
+    return xformat("%s", pid);
+}
+
+void
+process_root(const char *pid, char root_out[PROCESS_ROOT_BYTES])
+{
+    (void)pid;
+    root_out[0] = '\0';
+}
+
+char *
+process_listens_at(const char *pid, const char *const *ends)
+{
+    (void)pid, (void)ends;
+    return NULL;
+}
+
+bool
+process_give(const char *pid, const char *folder)
+{
+    (void)pid, (void)folder;
+    return true;
+}
+
+bool
+process_enter(const char *pid, const char *folder)
+{
+    (void)pid, (void)folder;
+    errno = ENOTSUP;
+    return false;
+}
+#endif

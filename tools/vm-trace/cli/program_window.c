@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/hash_index.h"
+#include "base/portable.h"
 #include "base/redirect.h"
 #include "base/xalloc.h"
 #include "cli/control.h"

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/message.h"
+#include "base/portable.h"
 #include "base/xalloc.h"
 #include "cli/folders.h"
 #include "cli/trace_folder.h"

@@ -7,6 +7,7 @@
 
 #include "diff/diff.h"
 #include "analysis/label.h"
+#include "base/portable.h"
 #include "base/xalloc.h"
 #include "fxt/known_strings.h"
 

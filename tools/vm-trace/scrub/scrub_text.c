@@ -7,6 +7,7 @@
 #include "analysis/frames.h"
 #include "analysis/label.h"
 #include "scrub/scrub_text.h"
+#include "base/portable.h"
 #include "base/xalloc.h"
 
 const char *

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/message.h"
+#include "base/portable.h"
 #include "sql/database.h"
 
 enum { LEAST_SQL_BYTES = 4 << 20 }; /* SQLite sorts and groups any number of rows in temporary files */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/portable.h"
 #include "base/xalloc.h"
 #include "sql/model.h"
 #include "fxt/counter_values.h"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "base/portable.h"
 #include "base/xalloc.h"
 #include "topics/trace_choice.h"
 #include "sql/samples.h"

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/portable.h"
 #include "base/xalloc.h"
 #include "sql/functions.h"
 #include "sql/span_join.h"

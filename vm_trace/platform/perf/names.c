@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stddef.h>
 #if VM_TRACE_PLATFORM_LINUX
-# include <asm/unistd.h>
+# include <sys/syscall.h>
 #endif
 
 struct name {
@@ -32,7 +32,9 @@ enum { KERNEL_ERESTARTSYS = 512, KERNEL_ERESTARTNOINTR, KERNEL_ERESTARTNOHAND, K
 #define SYSTEM_CALL(name)
 static const struct name errors[] = {
 #define ERROR_NUMBER(name) { name, #name },
-#include "vm_trace/platform/perf/system_names.inc"
+#if VM_TRACE_PLATFORM_LINUX
+# include "vm_trace/platform/perf/system_names.inc"
+#endif
 #undef ERROR_NUMBER
     { KERNEL_ERESTARTSYS, "ERESTARTSYS" },
     { KERNEL_ERESTARTNOINTR, "ERESTARTNOINTR" },

@@ -22,7 +22,7 @@ static struct {
     pthread_t thread;
     uint32_t tid;                /* of the thread; 0: not known yet */
     struct rb_vm_trace_ractor *ractor;
-    sem_t ready, flushed;
+    struct vm_trace_wakeup ready, flushed;
     bool stop, flush;            /* requests to the thread */
     int error;                   /* of opening the rings */
     uint64_t unattached;
@@ -101,7 +101,7 @@ run(void *ignored)
     reader.tid = rb_vm_trace_host_thread(NULL).tid;
     struct rb_vm_trace_perf *perf = rb_vm_trace_perf_open(what_is_recorded(), capture.file.fd, &reader.error);
     reader.unattached = perf ? rb_vm_trace_perf_unattached(perf) : 0;
-    sem_post(&reader.ready);
+    rb_vm_trace_wakeup_post(&reader.ready);
     if (!perf) return NULL;
     while (!requested(&reader.stop)) {
         rb_vm_trace_perf_wait(perf, WAIT_MS);
@@ -110,7 +110,7 @@ run(void *ignored)
         if (!flush) continue;
         count_lost(perf);
         __atomic_store_n(&reader.flush, false, __ATOMIC_RELEASE);
-        sem_post(&reader.flushed);
+        rb_vm_trace_wakeup_post(&reader.flushed);
     }
     rb_vm_trace_perf_read(perf, true, take_record, NULL);
     count_lost(perf);
@@ -198,12 +198,11 @@ rb_vm_trace_kernel_start(bool by_flags)
     reader.tid = 0;
     reader.stop = reader.flush = false;
     reader.lost = reader.unattached = 0;
-    int error = sem_init(&reader.ready, 0, 0) == 0 && sem_init(&reader.flushed, 0, 0) == 0 ?
-        native_thread_start(&reader.thread, run, NULL) :
-        ENOMEM;
+    bool ok = rb_vm_trace_wakeup_init(&reader.ready) && rb_vm_trace_wakeup_init(&reader.flushed);
+    int error = ok ? native_thread_start(&reader.thread, run, NULL) : ENOMEM;
     if (error) return strerror(error);
     reader.running = true;
-    while (sem_wait(&reader.ready) != 0) continue;
+    rb_vm_trace_wakeup_wait(&reader.ready, 0);
     if (reader.error) {
         join_reader();
         return strerror(reader.error);
@@ -229,13 +228,11 @@ void
 rb_vm_trace_kernel_flush(void)
 {
     if (!reader.running || requested(&reader.stop)) return;
-    while (sem_trywait(&reader.flushed) == 0) continue; /* of a request that nobody waited for any more */
+    while (rb_vm_trace_wakeup_wait(&reader.flushed, 1)) continue; /* of a request that nobody waited for any more */
     __atomic_store_n(&reader.flush, true, __ATOMIC_RELEASE);
     rb_vm_trace_perf_wake(reader.tid);
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec++; /* it may wait for the disk: then the save has what is there */
-    while (sem_timedwait(&reader.flushed, &until) != 0 && errno == EINTR) continue;
+    /* It may wait for the disk: then the save has what is there. */
+    rb_vm_trace_wakeup_wait(&reader.flushed, clock_ns_of(CLOCK_MONOTONIC) + UINT64_C(1000000000));
 }
 
 void

@@ -11,6 +11,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "base/portable.h"
 #include "base/send_all.h"
 #include "base/xalloc.h"
 #include "cli/browser.h"

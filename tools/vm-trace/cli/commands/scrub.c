@@ -12,6 +12,7 @@
 #include "scrub/scrub_text.h"
 #include "base/map.h"
 #include "base/output_file.h"
+#include "base/portable.h"
 #include "base/xalloc.h"
 #include "cli/command.h"
 #include "cli/folders.h"

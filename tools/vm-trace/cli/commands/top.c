@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/escape.h"
+#include "base/portable.h"
 #include "base/redirect.h"
 #include "base/xalloc.h"
 #include "cli/command.h"

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/portable.h"
 #include "topics/report_view.h"
 
 #define OUTSIDE "(outside recorded calls)"
