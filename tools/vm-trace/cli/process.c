@@ -17,6 +17,10 @@
 #include "base/xalloc.h"
 #include "cli/process.h"
 
+#ifndef RESOLVE_IN_ROOT
+# define RESOLVE_IN_ROOT 0x10 /* of Linux 5.6 */
+#endif
+
 bool
 process_pid_p(const char *text)
 {
@@ -188,7 +192,7 @@ open_below(int root, const char *folder)
 {
 #ifdef SYS_openat2
     struct { uint64_t flags, mode, resolve; } how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
-                                                     .resolve = 0x10 /* RESOLVE_IN_ROOT */};
+                                                     .resolve = RESOLVE_IN_ROOT};
     int fd = (int)syscall(SYS_openat2, root, folder, &how, sizeof how);
     if (fd >= 0 || errno != ENOSYS) return fd;
 #endif

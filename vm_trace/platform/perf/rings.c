@@ -356,7 +356,7 @@ open_rings(struct rb_vm_trace_perf *perf)
     return perf->ring_count > 0 ? 0 : ENODEV;
 }
 
-/* What time_namespaces(7) adds. A process that has left its namespace by unshare(2) reads that of its children. */
+/* What the namespace of clocks adds. A process that has left its namespace by unshare(2) reads that of its children. */
 static uint64_t
 read_namespace(void)
 {
