@@ -191,10 +191,10 @@ const struct command command_start = {
     .arguments = "PID",
     .needs = needed,
     .help =
-        "Makes a running program record its side exits from now on. The program must be yours, run\n"
-        "under a patched Ruby with a JIT on, and have been started with RUBY_VM_TRACE_CONTROL set\n"
-        "to a folder (or to the path of a socket, with %p for the pid). Prints the path of the\n"
-        "trace.\n",
+        "Makes a running program record its side exits from now on. The program must be yours, or\n"
+        "you root; of one in a container, PID is the number out here. It must run under a patched\n"
+        "Ruby with a JIT on, and have been started with RUBY_VM_TRACE_CONTROL set to a folder (or\n"
+        "to the path of a socket, with %p for the pid). Prints the path of the trace.\n",
     .options = start_options,
     .run = run_start,
 };
