@@ -129,7 +129,8 @@ configured=${configure[*]}
 if [ ! -f "$obj/Makefile" ] || [ "$configured" != "$(cat "$obj/configured" 2>/dev/null)" ] || [ "$src/configure" -nt "$obj/config.status" ]; then
     rm -f "$obj/configured"
     step "configuring CRuby" "" bash -c 'cd "$1" && "${@:2}"' - "$obj" "$src/configure" "${configure[@]}"
-    lacks=$(sed -n 's/^configure:[0-9]*: result: no: vm_trace is left out, because it needs //p' "$obj/config.log" 2>/dev/null || :)
+    left_out='^configure:[0-9]*: result: no: vm_trace is left out, because it needs '
+    lacks=$(sed -n "s/$left_out//p" "$obj/config.log" 2>/dev/null || :)
     [ -z "$lacks" ] || die "this Ruby would have no vm_trace, which needs $lacks (${obj#"$top"/}/config.log)"
     echo "$configured" > "$obj/configured"
 fi

@@ -3,7 +3,8 @@
 # clang and lld are enough, and SDK: the folder of a macOS SDK, which has usr/include. Nothing is run. Files that include
 # CRuby's headers (vm_trace/host/ and vm_trace/ruby/) are left out: their configuration would be that of a Mac.
 . "${0%/*}/common.sh"
-[ -f "${SDK:-}/usr/include/stdio.h" ] || die "SDK=${SDK:-} has no usr/include/stdio.h: name a macOS SDK (on a Mac, xcrun --show-sdk-path)"
+[ -f "${SDK:-}/usr/include/stdio.h" ] ||
+    die "SDK=${SDK:-} has no usr/include/stdio.h: name a macOS SDK (on a Mac, xcrun --show-sdk-path)"
 find_tool() { # the newest NAME or NAME-VERSION
     found=$(ls /usr/bin/"$1" /usr/bin/"$1"-[0-9]* 2>/dev/null | sort -V | tail -n 1)
     [ -n "$found" ] || die "$1 is not installed"

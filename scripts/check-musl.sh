@@ -6,7 +6,8 @@
 . "${0%/*}/common.sh"
 [ $# -gt 0 ] || set -- check-unit check-tool
 command -v musl-gcc >/dev/null || die "musl-gcc is not installed: it is in the package musl-tools"
-[ -f "${MUSL_ROOT:-}/include/cmocka.h" ] || die "MUSL_ROOT=${MUSL_ROOT:-} has no include/cmocka.h: compile cmocka and zlib with CC=musl-gcc, and install them there"
+[ -f "${MUSL_ROOT:-}/include/cmocka.h" ] ||
+    die "MUSL_ROOT=${MUSL_ROOT:-} has no include/cmocka.h: compile cmocka and zlib by musl-gcc, and install them there"
 link_tree musl
 kernel=$top/build/musl/kernel
 mkdir -p "$kernel"

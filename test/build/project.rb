@@ -123,7 +123,8 @@ class Project
 
   def git(*args, in: ruby, env: {})
     who = { "GIT_AUTHOR_NAME" => "A", "GIT_AUTHOR_EMAIL" => "a@example.invalid", "GIT_COMMITTER_NAME" => "C",
-            "GIT_COMMITTER_EMAIL" => "c@example.invalid", "GIT_CONFIG_GLOBAL" => path("home/system.gitconfig"), "GIT_CONFIG_NOSYSTEM" => "1" }
+            "GIT_COMMITTER_EMAIL" => "c@example.invalid",
+            "GIT_CONFIG_GLOBAL" => path("home/system.gitconfig"), "GIT_CONFIG_NOSYSTEM" => "1" }
     out, status = Open3.capture2e(who.merge(env), "git", "-C", binding.local_variable_get(:in), *args)
     raise "git #{args.join(' ')}: #{out}" unless status.success?
     out.chomp

@@ -133,7 +133,8 @@ class TestBuildRuby < BuildTest
     env = project.env(RESULT: "no: vm_trace is left out, because it needs GNU make")
     2.times do
       _, err, status = Open3.capture3(env, project.path("project/scripts/build-ruby.sh"), stdin_data: "")
-      assert_equal "build-ruby.sh: this Ruby would have no vm_trace, which needs GNU make (build/small/obj/config.log)\n", err.lines.last
+      assert_equal "build-ruby.sh: this Ruby would have no vm_trace, which needs GNU make (build/small/obj/config.log)\n",
+                   err.lines.last
       assert_equal [1, 0], [status.exitstatus, compiled]
     end
     build(RESULT: "yes")

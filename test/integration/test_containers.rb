@@ -24,7 +24,8 @@ class TestContainers < Integration::Test
     shell = ["sh", "-ec", "mount -t proc proc /proc; #{mounts}; exec \"$@\"", "sh"]
     outer = Process.spawn(ENVIRONMENT.merge("RUBY_VM_TRACE_CONTROL" => control),
                           "unshare", "--mount", "--pid", "--fork", "--kill-child", *shell,
-                          RUBY, "--disable=gems", jit("--zjit-call-threshold=2"), "script.rb", chdir: dir, err: File.join(dir, "err"))
+                          RUBY, "--disable=gems", jit("--zjit-call-threshold=2"), "script.rb",
+                          chdir: dir, err: File.join(dir, "err"))
     wait_for(File.join(dir, "ready"))
     pid = File.read("/proc/#{outer}/task/#{outer}/children").to_i
     wait_until("it listens") { tell("status", pid)[0] == 0 }
@@ -85,7 +86,8 @@ class TestContainers < Integration::Test
   # Its user has changed, and with it, who may read its environment.
   def test_root_asks_a_program_that_is_root_no_more
     contained("mkdir -m 1777 private/sockets", "Process::Sys.setgid(#{NOBODY}); Process::Sys.setuid(#{NOBODY})\n" \
-              "$0 = 'a title ' * 500\nFile.write('private/sockets/uid', Process.uid)\n#{LOOP}", control: "private/sockets") do |pid, dir|
+              "$0 = 'a title ' * 500\nFile.write('private/sockets/uid', Process.uid)\n#{LOOP}",
+              control: "private/sockets") do |pid, dir|
       assert_equal NOBODY.to_s, File.read(File.join(dir, "private/sockets/uid"))
       assert_equal [0, "memory\n", ""], tell("start", pid, "--memory=8")
       assert_equal [0, ""], tell("top", pid, "--count=1").values_at(0, 2)
@@ -97,7 +99,8 @@ class TestContainers < Integration::Test
   def run_with(script, *flags, unshare:)
     dir = scratch_dir
     File.write(File.join(dir, "script.rb"), script)
-    validate_all(run_in(dir, *flags, "script.rb", command: ["unshare", *unshare, RUBY, "--disable=gems"]), ended: true, recorders: 1)
+    run = run_in(dir, *flags, "script.rb", command: ["unshare", *unshare, RUBY, "--disable=gems"])
+    validate_all(run, ended: true, recorders: 1)
   end
 
   def test_where_nothing_can_be_written_the_program_runs_all_the_same

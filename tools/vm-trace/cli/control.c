@@ -69,32 +69,51 @@ expand(const char *value, const char *own_pid)
     return path;
 }
 
-/* Returns the path of the program's socket, as the program sees it; malloc'ed. The kernel knows it best: the variable may
- * be relative to a folder that the program has left, or overwritten by its title. Prints a message and returns NULL. */
+static char *
+socket_in(const char *folder, const char *own_pid)
+{
+    return xformat("%s/" CONTROL_SOCKET "%s", folder, own_pid);
+}
+
+/* Returns the path at which the kernel knows that the program listens; malloc'ed, or NULL. The variable may be relative to
+ * a folder that the program has left, or overwritten by its title. */
+static char *
+known_path(const char *pid, const char *own_pid)
+{
+    char *value = process_variable(pid, variable);
+    char *path = expand(value != NULL ? value : "", own_pid);
+    char *end = xformat("%s%s", value == NULL || value[0] == '/' ? "" : "/", path), *in_folder = socket_in(end, own_pid);
+    const char *const ends[] = {in_folder, value != NULL ? end : NULL, NULL};
+    char *known = process_listens_at(pid, ends);
+    free(value);
+    free(path);
+    free(end);
+    free(in_folder);
+    return known;
+}
+
+/* Returns the path that the variable names; malloc'ed. Prints a message and returns NULL if it names none. */
+static char *
+named_path(const char *pid, const char *own_pid)
+{
+    struct stat st;
+    char *value = find_variable(pid);
+    if (value == NULL) return NULL;
+    if (value[0] != '/') process_enter(pid, ".");
+    char *path = expand(value, own_pid);
+    free(value);
+    if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode)) return path;
+    char *in_folder = socket_in(path, own_pid);
+    free(path);
+    return in_folder;
+}
+
+/* Returns the path of the program's socket, as the program sees it; malloc'ed. Prints a message and returns NULL. */
 static char *
 socket_path(const char *pid)
 {
-    char *value = process_variable(pid, variable), *own_pid = process_own_pid(pid);
-    char *by_value = xformat("%s%s", value == NULL || value[0] == '/' ? "" : "/", value != NULL ? value : "");
-    char *whole = expand(by_value, own_pid), *in_folder = xformat("%s/" CONTROL_SOCKET "%s", whole, own_pid);
-    const char *const ends[] = {in_folder, value != NULL ? whole : NULL, NULL};
-    char *path = process_listens_at(pid, ends);
-    free(value);
-    free(by_value);
-    free(whole);
-    free(in_folder);
-    value = path == NULL ? find_variable(pid) : NULL;
-    if (value != NULL) {
-        struct stat st;
-        if (value[0] != '/') process_enter(pid, ".");
-        path = expand(value, own_pid);
-        if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
-            in_folder = xformat("%s/" CONTROL_SOCKET "%s", path, own_pid);
-            free(path);
-            path = in_folder;
-        }
-        free(value);
-    }
+    char *own_pid = process_own_pid(pid), *path = known_path(pid, own_pid);
+    if (path == NULL) path = named_path(pid, own_pid);
     free(own_pid);
     return path;
 }

@@ -104,18 +104,22 @@ process_own_pid(const char *pid)
     return own;
 }
 
+static bool
+same_file_p(const char *path, const char *other_path)
+{
+    struct stat st, other;
+    return stat(path, &st) == 0 && stat(other_path, &other) == 0 && st.st_dev == other.st_dev && st.st_ino == other.st_ino;
+}
+
 void
 process_root(const char *pid, char root_out[PROCESS_ROOT_BYTES])
 {
-    struct stat own, other;
+    char *mounts = xformat("/proc/%s/ns/mnt", pid);
     snprintf(root_out, PROCESS_ROOT_BYTES, "/proc/%.10s/root", pid);
-    char *mounts = xformat("/proc/%.10s/ns/mnt", pid);
-    struct stat own_mounts, other_mounts;
-    bool same = stat("/", &own) == 0 && stat(root_out, &other) == 0 && own.st_dev == other.st_dev &&
-                own.st_ino == other.st_ino && stat("/proc/self/ns/mnt", &own_mounts) == 0 &&
-                stat(mounts, &other_mounts) == 0 && own_mounts.st_ino == other_mounts.st_ino;
+    struct stat root;
+    bool known = stat(root_out, &root) == 0;
+    if (!known || (same_file_p("/", root_out) && same_file_p("/proc/self/ns/mnt", mounts))) root_out[0] = '\0';
     free(mounts);
-    if (same || stat(root_out, &other) != 0) root_out[0] = '\0';
 }
 
 /* --- where it listens ------------------------------------------------------------------------------ */
@@ -162,11 +166,10 @@ process_listens_at(const char *pid, const char *const *ends)
     for (; sockets != NULL && found == NULL && *ends != NULL; ends++) {
         for (const char *line = sockets; found == NULL && (line = strchr(line, '\n')) != NULL;) {
             enum { FLAGS = 3, INODE = 6, PATH = 7 }; /* proc(5) */
-            const char *path = field(++line, PATH);
+            if (strtoul(field(++line, FLAGS), NULL, 16) != LISTENING) continue;
+            const char *path = field(line, PATH);
             char *text = xformat("%.*s", (int)strcspn(path, "\n"), path);
-            if (strtoul(field(line, FLAGS), NULL, 16) == LISTENING && ends_p(text, *ends) &&
-                has_socket_p(pid, strtoull(field(line, INODE), NULL, 10)))
-                found = text;
+            if (ends_p(text, *ends) && has_socket_p(pid, strtoull(field(line, INODE), NULL, 10))) found = text;
             else free(text);
         }
     }
