@@ -1,7 +1,9 @@
 # Runs entries side by side: builds of Rubies first, then the longest of those whose Ruby is there; at the
-# end, one after the other, those that run alone.
+# end, one after the other, those that run alone. Of the suites that mostly start processes one entry runs
+# at a time while others are left: two processors of a virtual machine start no more processes than one.
 class Schedule
   UNAVAILABLE = 3 # scripts/common.sh
+  STARTING_PROCESSES = %w[build patches benchmarks].freeze
 
   attr_reader :busy_seconds, :wall_seconds
 
@@ -62,7 +64,13 @@ class Schedule
     ready = @entries.select { |entry| entry.needs.all? { |base| @no_ruby.key?(base) } }
     together = ready.reject(&:alone?)
     return ready.first if together.empty? && @running.empty?
-    together.find(&:builds) || together.max_by(&@estimate)
+    together.find(&:builds) || beside_running(together).max_by(&@estimate)
+  end
+
+  def beside_running(entries)
+    return entries unless @running.each_key.any? { |entry| STARTING_PROCESSES.include?(entry.suite) }
+    others = entries.reject { |entry| STARTING_PROCESSES.include?(entry.suite) }
+    others.empty? ? entries : others
   end
 
   def reason_of(entry, result)

@@ -414,6 +414,17 @@ class TestRunner < BuildTest
     assert_equal "b", project.read("project/order")[0]
   end
 
+  def test_of_suites_that_start_processes_one_entry_runs_at_a_time_while_others_are_left
+    order = ->(name) { "def test_order = File.write('order', '#{name}', mode: 'a')" }
+    longer = "def test_one = pass\ndef test_two = pass"
+    add_file("build/test_a.rb", "#{longer}\ndef test_waits = (sleep 0.01 until File.exist?('last'))")
+    add_file("benchmarks/test_b.rb", "#{longer}\n#{order.("b")}")
+    %w[c d e].each { |name| add_file("tool/test_#{name}.rb", order.(name)) }
+    add_file("tool/test_f.rb", "#{order.("f")} && File.write('last', '')")
+    assert_closing_line "10 passed, 0 failed, 0 skipped", 0, run_suites("build", "benchmarks", "tool", JOBS: "2")
+    assert_operator project.read("project/order").index("b"), :>=, 3
+  end
+
   def test_each_test_of_a_file_that_says_so_is_an_entry
     add_file("tool/test_a.rb", "def test_ok = pass\ndef test_bad = flunk\n3.times { |i| define_method(:\"test_no_\#{i}\") { pass } }")
     project.write("project/test/tool/test_a.rb", "# Entries: tests\n#{project.read("project/test/tool/test_a.rb")}")
