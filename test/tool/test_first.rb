@@ -173,6 +173,39 @@ class TestFirst < Minitest::Test
                   ["Foo#inner (/app/foo.rb:30)", "100 % of it in compiled code"]], rows
   end
 
+  # The method for which it ran, past blocks of its own, methods in C and Ruby's own files.
+  def test_the_caller_of_a_place
+    main, block = "<main> (/app/main.rb:1)", "block in Foo#a (/app/foo.rb:4)"
+    each = "Array#each (<internal:array>:3)"
+    trace = SamplesTrace.new do |t|
+      t.sample(:main, 3, 50, "compiled", main, B, each, A, each, block)
+      t.sample(:main, 53, 30, "compiled", main, C, "Array#map (/app/foo.rb:20)", A)
+      t.sample(:main, 83, 17, "compiled", main, "Foo#d (/app/foo.rb:40)")
+    end.build
+    rows = findings(trace).map { |row| row.values_at("place", "cause", "caller") }
+    assert_includes rows, ["block in Foo#a (/app/foo.rb:4)", "63 % of it in a block of its own", "Foo#b"]
+    assert_includes rows, ["Foo#d (/app/foo.rb:40)", "100 % of it in compiled code", nil], "<main> is nobody's caller"
+    assert_includes screen(trace).gsub(/\s+/, " "), "its own. Call it less often, or do less in it. [--samples]", "there is no such file"
+  end
+
+  # From a file that the trace is younger than: else it need not be what ran.
+  def test_the_line_of_a_place_is_shown
+    Dir.mktmpdir do |dir|
+      source = File.join(dir, "foo.rb")
+      File.write(source, "def b = a\n\n  \tlist.include?(\e1)\n")
+      trace = SamplesTrace.new do |t|
+        t.sample(:main, 3, 90, "compiled", "<main> (/app/main.rb:1)", "Foo#b (#{source}:1)", "Foo#a (#{source}:3)")
+      end.build
+      File.utime(0, 0, source)
+      assert_match(/^1\. .*\n   100 % of it in compiled code; called by Foo#b\n   list\.include\?\(\\x1B1\) \[--samples\]$/, screen(trace))
+      File.utime(Time.now, Time.now + 3600, source)
+      refute_includes screen(trace), "include?"
+      File.write(source, "shorter\n")
+      File.utime(0, 0, source)
+      assert_includes screen(trace), "Call it less often, or do less in it."
+    end
+  end
+
   # The innermost frame of a sample in `require` is nothing that a user could change. A file of the application is a
   # place of its own while it is loaded.
   def test_a_place_whose_time_is_in_require_loads_code

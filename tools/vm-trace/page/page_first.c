@@ -13,6 +13,10 @@ print_finding(struct page *page, const struct finding *finding)
     page_text(page, finding->place);
     json_key(json, "cause");
     page_text(page, finding->cause);
+    if (finding->caller.len > 0) {
+        json_key(json, "caller");
+        page_text(page, finding->caller);
+    }
     json_unsigned(json_key(json, "least_ns"), finding->least_ns);
     json_unsigned(json_key(json, "most_ns"), finding->most_ns);
     if (finding->estimated) json_unsigned(json_key(json, "gain_ns"), finding->gain_ns);

@@ -616,14 +616,38 @@ describe_garbage(const struct view *view, const struct by_place *by_place, const
 static struct fxt_string
 method_help(struct fxt_string label)
 {
-    if (fxt_string_starts(label_parts(label).method, "<"))
-        return text_of("It runs once: do less in it; what its lines cost: `vm-trace annotate`.");
-    return text_of("Call it less often, or do less in it; what its lines cost: `vm-trace annotate`.");
+    bool once = fxt_string_starts(label_parts(label).method, "<");
+    return text_of(once ? "It runs once: do less in it." : "Call it less often, or do less in it.");
+}
+
+/* "84 % of it in String#gsub" */
+static struct fxt_string
+work_cause(const struct view *view, const struct work_places *places, const struct work_place *work, uint64_t ran_ns)
+{
+    double percent = 100 / (double)ran_ns;
+    if (work->innermost == work->method)
+        return document_text(view->document, "%.0f %% of it in compiled code",
+                             percent * (double)work->ns[TIME_SAMPLE_COMPILED]);
+    struct fxt_string inner = label_parts(view_name(view, work->innermost)).method;
+    if (work_method_of(places, work->innermost) == work->method) inner = text_of("a block of its own");
+    return document_text(view->document, "%.0f %% of it in %.*s", percent * (double)work->innermost_ns, (int)inner.len,
+                         inner.ptr);
+}
+
+/* The method that calls it for at least half of its time; empty if there is none, or if it runs once. */
+static struct fxt_string
+main_caller(const struct view *view, const struct work_place *work, uint64_t ran_ns)
+{
+    if (2 * work->caller_ns < ran_ns) return text_of("");
+    struct fxt_string caller = label_parts(view_name(view, work->caller)).method;
+    return fxt_string_starts(caller, "<") ? text_of("") : document_text(view->document, "%.*s", (int)caller.len, caller.ptr);
 }
 
 static void
-describe_work(const struct view *view, const struct work_place *work, double garbage_ns, struct finding *finding)
+describe_work(const struct view *view, const struct work_places *places, const struct work_place *work,
+              double garbage_ns, struct finding *finding)
 {
+    enum { MUCH_GARBAGE = 20 }; /* a twentieth of the time */
     uint64_t ran_ns = work_place_ran_ns(work);
     char time[NUMBER_TEXT];
     finding->what = text_of("time in");
@@ -635,17 +659,13 @@ describe_work(const struct view *view, const struct work_place *work, double gar
                                        100 * (double)work->loading_ns / (double)ran_ns);
         finding->helps = text_of("Load less, or when it is needed; Bootsnap keeps what Ruby parsed and compiled.");
     }
-    else if (work->innermost != work->method) {
-        struct fxt_string inner = label_parts(view_name(view, work->innermost)).method;
-        finding->cause = document_text(view->document, "%.0f %% of it in %.*s",
-                                       100 * (double)work->innermost_ns / (double)ran_ns, (int)inner.len, inner.ptr);
-    }
     else {
-        finding->cause = document_text(view->document, "%.0f %% of it in compiled code",
-                                       100 * (double)work->ns[TIME_SAMPLE_COMPILED] / (double)ran_ns);
+        finding->cause = work_cause(view, places, work, ran_ns);
+        finding->caller = main_caller(view, work, ran_ns);
+        finding->line_tells = true;
     }
-    if (garbage_ns > 0)
-        finding->cause = document_text(view->document, "%s; and its garbage: %s", finding->cause.ptr,
+    if (garbage_ns * MUCH_GARBAGE > (double)ran_ns)
+        finding->cause = document_text(view->document, "%s; its garbage: %s", finding->cause.ptr,
                                        duration_text(time, (uint64_t)garbage_ns));
     finding->evidence = text_of("--samples");
 }
@@ -771,7 +791,7 @@ add_place(const struct view *view, struct findings *findings, struct by_place *b
         if (finding.subject == FINDING_GC && (double)ran_ns > MUCH_WORK * garbage.ns) finding.subject = FINDING_METHOD;
         if (change.ran_ns < UINT64_MAX && ran_ns > 0) {
             struct finding second = {.subject = FINDING_METHOD};
-            describe_work(view, work, garbage.ns, &second);
+            describe_work(view, &by_place->work, work, garbage.ns, &second);
             add(findings, &second, (struct gain){0, 0, most_of_work(by_place, ran_ns, &whole)});
         }
     }
@@ -789,7 +809,7 @@ add_place(const struct view *view, struct findings *findings, struct by_place *b
       case FINDING_GC: describe_garbage(view, by_place, place, work, &finding); break;
       default:
         if (work == NULL || work_place_ran_ns(work) == 0) return;
-        describe_work(view, work, garbage.ns, &finding);
+        describe_work(view, &by_place->work, work, garbage.ns, &finding);
     }
     if (unseen || gains[finding.subject].gain <= 0) gain.sum.ns = 0; /* what is known of it is the least */
     add(findings, &finding, gain.sum);

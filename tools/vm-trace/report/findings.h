@@ -60,7 +60,9 @@ struct finding {
     struct fxt_string what;     /* "exits at" */
     struct fxt_string place;    /* a label, or a thread; may be empty */
     struct fxt_string cause;
+    struct fxt_string caller;   /* of a method, the one that mostly calls it; may be empty */
     struct fxt_string helps;    /* may be empty */
+    bool line_tells;            /* the source of the line that `place` names says more than `helps` */
     struct fxt_string evidence; /* options of `vm-trace report` */
 };
 

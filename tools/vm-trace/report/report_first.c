@@ -1,13 +1,16 @@
 /* report_first.c - the first screen of a report: where the time went, and what to change first. */
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/label.h"
 #include "base/escape.h"
 #include "base/xalloc.h"
 #include "render/display.h"
 #include "report/findings.h"
 #include "report/report_tables.h"
+#include "source/annotated_source.h"
 
 enum { SCREEN_LINES = 24, SCREEN_COLUMNS = 80, STATES_SHOWN = 6, INDENT = 3, PARAGRAPH_LINES = 2, SCREEN_TEXT = 2048 };
 
@@ -60,6 +63,7 @@ add_findings_table(const struct view *view, const struct findings *findings)
         {"what", "what", COLUMN_TEXT, MEMBER(finding, what)},
         {"place", "place", COLUMN_TEXT, MEMBER(finding, place)},
         {"cause", "cause", COLUMN_TEXT, MEMBER(finding, cause)},
+        {"caller", NULL, COLUMN_TEXT, MEMBER(finding, caller)},
         {"helps", "helps", COLUMN_TEXT, MEMBER(finding, helps)},
         {"evidence", "evidence", COLUMN_TEXT, MEMBER(finding, evidence)},
     };
@@ -251,9 +255,9 @@ put_heading(FILE *out, unsigned number, const struct finding *finding)
     free(fit);
 }
 
-/* Prints words on at most PARAGRAPH_LINES lines, and `end` on the last one. Words that have no room are left out. */
+/* Prints words on at most so many lines, and `end` on the last one. Words that have no room are left out. */
 static void
-put_paragraph(FILE *out, char *words, const char *end)
+put_paragraph(FILE *out, char *words, const char *end, unsigned lines)
 {
     static const char dots[] = " …";
     unsigned width = SCREEN_COLUMNS - INDENT, last_width = width - display_width(end) - 1 - display_width(dots), at = 0;
@@ -262,31 +266,74 @@ put_paragraph(FILE *out, char *words, const char *end)
     unsigned line = 1;
     for (char *word; !cut && (word = strsep(&words, " ")) != NULL;) {
         unsigned columns = display_width(word) + (at > 0);
-        if (at > 0 && line < PARAGRAPH_LINES && at + columns > width) {
+        if (at > 0 && line < lines && at + columns > width) {
             fprintf(out, "\n%*s", INDENT, "");
             at = 0, line++;
             columns--;
         }
-        cut = line == PARAGRAPH_LINES && at + columns > last_width && at > 0;
+        cut = line == lines && at + columns > last_width && at > 0;
         if (!cut) fprintf(out, "%s%s", at > 0 ? " " : "", word), at += columns;
     }
-    bool breaks = line < PARAGRAPH_LINES && at + 1 + display_width(end) > width;
+    bool breaks = line < lines && at + 1 + display_width(end) > width;
     if (cut) fputs(dots, out);
     if (breaks) fprintf(out, "\n%*s%s\n", INDENT, "", end);
     else fprintf(out, " %s\n", end);
 }
 
+/* Writes the source of the line that a label names; nothing if its file is not here, or not older than all traces. */
+static char *
+source_text(char text[static SCREEN_TEXT], const struct report *report, struct fxt_string label)
+{
+    struct label_parts parts = label_parts(label);
+    struct source_file source;
+    struct fxt_string line;
+    char path[SCREEN_TEXT];
+    *text = '\0';
+    if (parts.line == 0 || parts.path.len >= sizeof path) return text;
+    snprintf(path, sizeof path, "%.*s", (int)parts.path.len, parts.path.ptr);
+    bool trusted = source_file_read(&source, path) == NULL && source_file_line(&source, (uint64_t)parts.line, &line);
+    for (uint32_t i = 0; trusted && i < report->file_count; i++)
+        trusted = source.changed <= trace_written(report->files[i].name);
+    if (trusted) {
+        while (line.len > 0 && isspace((unsigned char)*line.ptr)) line.ptr++, line.len--;
+        escape_into(text, SCREEN_TEXT, line);
+    }
+    source_file_free(&source);
+    return text;
+}
+
+/* On one line, with as much of the caller as has room. */
 static void
-put_finding(FILE *out, unsigned number, const struct finding *finding)
+put_cause(FILE *out, const char *cause, struct fxt_string caller)
+{
+    static const char by[] = "; called by ";
+    enum { LEAST = 12 }; /* columns of a name that still says something */
+    char escaped[SCREEN_TEXT];
+    unsigned used = INDENT + display_width(cause) + display_width(by);
+    bool called = caller.len > 0 && used + LEAST <= SCREEN_COLUMNS;
+    char *fit = called ? display_fit(escape_into(escaped, sizeof escaped, caller), SCREEN_COLUMNS - used)
+                       : display_fit(cause, SCREEN_COLUMNS - INDENT);
+    if (called) fprintf(out, "%*s%s%s%s\n", INDENT, "", cause, by, fit);
+    else fprintf(out, "%*s%s\n", INDENT, "", fit);
+    free(fit);
+}
+
+static void
+put_finding(FILE *out, const struct report *report, unsigned number, const struct finding *finding)
 {
     char cause[SCREEN_TEXT], words[2 * SCREEN_TEXT], end[SCREEN_TEXT], evidence[SCREEN_TEXT];
     escape_into(cause, sizeof cause, finding->cause);
     escape_into(evidence, sizeof evidence, finding->evidence);
-    snprintf(words, sizeof words, "%s%s%s", cause, finding->helps.len > 0 ? ". " : "", finding->helps.ptr);
     int option = (int)strcspn(evidence, " "); /* the first word, which begins with two dashes */
     snprintf(end, sizeof end, "[--%.*s]", option - 2, evidence + 2);
     put_heading(out, number, finding);
-    put_paragraph(out, words, end);
+    if (finding->line_tells && *source_text(words, report, finding->place) != '\0') {
+        put_cause(out, cause, finding->caller);
+        put_paragraph(out, words, end, 1);
+        return;
+    }
+    snprintf(words, sizeof words, "%s%s%s", cause, finding->helps.len > 0 ? ". " : "", finding->helps.ptr);
+    put_paragraph(out, words, end, PARAGRAPH_LINES);
 }
 
 static void
@@ -333,7 +380,7 @@ report_first_print(FILE *out, struct report *report, const struct document *head
         fprintf(out, "%sWhat to change first%s%s\n", style(out, STYLE_BOLD),
                 findings.counts ? " (of the number of exits: their cost is not recorded)" : gains,
                 style(out, STYLE_PLAIN));
-    for (unsigned i = 0; i < findings.count; i++) put_finding(out, i + 1, &findings.list[i]);
+    for (unsigned i = 0; i < findings.count; i++) put_finding(out, report, i + 1, &findings.list[i]);
     if (findings.count == 0) put_nothing(out, report, &findings);
     if (findings.counts && findings.count > 0)
         fputs("Counts are not cost: --vm-trace=states records the time that exits lose.\n", out);

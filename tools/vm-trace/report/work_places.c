@@ -75,6 +75,19 @@ method_of(struct pool *pool, uint32_t label)
     return pool_intern(pool, in + 4, (size_t)(text.ptr + text.len - in - 4));
 }
 
+/* The method for which another one ran at a node: the next one outside of Ruby's own files. STRING_NONE: none. */
+static uint32_t
+caller_of(const struct profile *profile, struct frame_owners *owners, uint32_t node, uint32_t method)
+{
+    while ((node = profile->nodes[node].parent) > 0) {
+        uint32_t label = profile->nodes[node].text;
+        if (in_c_p(profile, owners->pool, node) || !outside_of_ruby_p(owners, label)) continue;
+        uint32_t caller = method_of(owners->pool, label);
+        if (caller != method) return caller;
+    }
+    return STRING_NONE;
+}
+
 /* What samples say of labels: whose place they are mostly in. */
 struct placing {
     struct row_table parts; /* of struct part_sum, by label and place */
@@ -100,10 +113,11 @@ work_places_of(const struct time_samples *samples, struct frame_owners *owners)
     const struct profile *profile = samples->profile;
     struct work_places places = {.pool = owners->pool};
     struct placing placing;
-    struct row_table lines, ends, *parts[] = {&lines, &ends, &placing.parts};
+    struct row_table lines, ends, callers, *parts[] = {&lines, &ends, &callers, &placing.parts};
+    enum { PARTS = sizeof parts / sizeof *parts };
     row_table_init(&places.rows, sizeof(struct work_place), 1, WORK_PLACES_MAX);
     row_table_init(&placing.most, sizeof(struct part_sum), MOST_KEYS, WORK_PLACES_MAX);
-    for (unsigned i = 0; i < 3; i++) row_table_init(parts[i], sizeof(struct part_sum), PART_KEYS, WORK_PLACES_MAX);
+    for (unsigned i = 0; i < PARTS; i++) row_table_init(parts[i], sizeof(struct part_sum), PART_KEYS, WORK_PLACES_MAX);
     for (uint32_t i = 1; profile != NULL && i < profile->node_count; i++) {
         const struct profile_node *end = &profile->nodes[i];
         enum time_sample_state state = time_samples_state(samples, end);
@@ -130,8 +144,10 @@ work_places_of(const struct time_samples *samples, struct frame_owners *owners)
         uint32_t innermost = label_without_line(owners->pool, profile->nodes[end->parent].text);
         add_part(&lines, method, profile->nodes[node].text, end->count, &place->line, &place->line_ns);
         add_part(&ends, method, innermost, end->count, &place->innermost, &place->innermost_ns);
+        uint32_t caller = caller_of(profile, owners, node, method);
+        if (caller != STRING_NONE) add_part(&callers, method, caller, end->count, &place->caller, &place->caller_ns);
     }
-    for (unsigned i = 0; i < 3; i++) row_table_free(parts[i]);
+    for (unsigned i = 0; i < PARTS; i++) row_table_free(parts[i]);
     row_table_free(&placing.most);
     return places;
 }

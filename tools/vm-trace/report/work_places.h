@@ -16,10 +16,10 @@ enum { WORK_PLACES_MAX = 256 * 1024 };
 struct work_place {
     uint32_t method; /* the key: the label of a method, without its line */
     uint64_t ns[TIME_SAMPLE_STATES];
-    /* The line with most of the time in which it ran, and the innermost frame with most of it, both labels; the latter
-     * without its line. */
-    uint32_t line, innermost;
-    uint64_t line_ns, innermost_ns;
+    /* Labels with most of the time in which it ran: its line, and, without lines, the innermost frame and the method for
+     * which it ran (STRING_NONE: none, as of <main>). */
+    uint32_t line, innermost, caller;
+    uint64_t line_ns, innermost_ns, caller_ns;
     uint64_t loading_ns; /* of the time in which it ran, that of Kernel#require and its like */
 };
 
