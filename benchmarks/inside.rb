@@ -66,10 +66,10 @@ module VMTraceBench
     report("peak", peak) if peak
     if defined?(RubyVM::ZJIT) && RubyVM::ZJIT.enabled?
       stats = RubyVM::ZJIT.stats
-      [:code_region_bytes, :side_exit_size, :compiled_iseq_count, :side_exit_count].each { |key| report(key, stats[key]) if stats[key] }
+      [:code_region_bytes, :side_exit_size, :compiled_iseq_count, :side_exit_count, :compile_time_ns].each { |key| report(key, stats[key]) if stats[key] }
     elsif defined?(RubyVM::YJIT) && RubyVM::YJIT.enabled?
       stats = RubyVM::YJIT.runtime_stats
-      [:inline_code_size, :outlined_code_size].each { |key| report(key, stats[key]) if stats[key] }
+      [:inline_code_size, :outlined_code_size, :side_exit_count, :compile_time_ns].each { |key| report(key, stats[key]) if stats[key] }
     end
   rescue SystemCallError
     # no /proc: no peak

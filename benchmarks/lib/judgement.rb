@@ -91,6 +91,9 @@ module Bench
       fraction < SMALLEST_PERCENT / 100 ? "#{SMALLEST_PERCENT} %" : "%.1f %%" % (fraction * 100)
     end
 
+    # The intervals that can tell whether it is no slower.
+    def telling(result, wall, cpu = nil) = [wall, (cpu if cpu && result.cpu_share >= MOSTLY_CPU)].compact
+
     private
 
     def names
@@ -113,8 +116,7 @@ module Bench
     def verdict(result, wall, cpu)
       decided = [wall, cpu].compact.find { |interval| %i[slower faster].include?(interval.verdict) }
       return Verdict.new(word: decided.verdict, by: decided, wall: wall, cpu: cpu) if decided
-      candidates = [wall, (cpu if cpu && result.cpu_share >= MOSTLY_CPU)].compact
-      best = candidates.min_by(&:detectable)
+      best = telling(result, wall, cpu).min_by(&:detectable)
       word = best.verdict == :same && !best.sees?(limit) ? :noisy : best.verdict
       Verdict.new(word: word, by: best, wall: wall, cpu: cpu)
     end

@@ -55,16 +55,7 @@ module Bench
     def parser(options, list)
       OptionParser.new(USAGE, 24) do |o|
         o.separator("\nOptions:")
-        o.on("-n", "--runs N", Integer, "counted runs of each side (default 10; 2 with --instructions;",
-             "3 of each order with --layouts)") { |n| options[:runs] = n }
-        o.on("--time SECONDS", Float, "begin no run after that time") { |s| options[:seconds] = s }
-        o.on("--timeout SECONDS", Float, "a run that takes longer has failed (default 600)") { |s| options[:timeout] = s }
-        o.on("--threshold PERCENT", Float, "slower by more than this makes the exit status 1 (default 2)") { |p| options[:threshold] = p }
-        o.on("--confidence PERCENT", Float, "of all verdicts together (default 99)") { |p| options[:confidence] = p }
-        o.on("--seed N", Integer, "of the bootstrap (default 1)") { |n| options[:seed] = n }
-        o.on("--ruby-bench DIR", "the WORKLOADs are benchmarks of this clone of ruby-bench (default: all)") do |folder|
-          options[:ruby_bench] = folder
-        end
+        measuring(o, options, "counted runs of each side (default 10; 2 with --instructions;", "3 of each order with --layouts)")
         o.on("--trace", "also record the exits of both sides, and set them side by side") { options[:trace] = true }
         o.on("--warm-up[=N]", Integer, "also show how both get to their speed: N iterations (default 100)") do |n|
           options[:warm_up] = n || 100
@@ -78,13 +69,30 @@ module Bench
              "iterations (default 5)") do |n|
           options[:instructions] = n || 5
         end
-        o.on("--json FILE", "write all that was measured there; - for standard output") { |file| options[:json] = file }
-        o.on("--plot FILE", "draw the ratios into an SVG file (needs gnuplot)") { |file| options[:plot] = file }
+        output(o, options)
         o.on("--save NAME", "keep the candidate's runs: build/saved/NAME.json, or a path with a /") { |name| options[:save] = name }
         o.on("--against NAME", "compare with runs kept so") { |name| options[:against] = name }
         o.on("-l", "--list", "list our workloads") { puts list.call; exit }
         o.on("-h", "--help", "this text") { puts o, STATUS; exit }
       end
+    end
+
+    # How to measure, of all commands that compare.
+    def measuring(o, options, *runs)
+      o.on("-n", "--runs N", Integer, *runs) { |n| options[:runs] = n }
+      o.on("--time SECONDS", Float, "begin no run after that time") { |s| options[:seconds] = s }
+      o.on("--timeout SECONDS", Float, "a run that takes longer has failed (default 600)") { |s| options[:timeout] = s }
+      o.on("--threshold PERCENT", Float, "slower by more than this makes the exit status 1 (default 2)") { |p| options[:threshold] = p }
+      o.on("--confidence PERCENT", Float, "of all verdicts together (default 99)") { |p| options[:confidence] = p }
+      o.on("--seed N", Integer, "of the bootstrap (default 1)") { |n| options[:seed] = n }
+      o.on("--ruby-bench DIR", "the WORKLOADs are benchmarks of this clone of ruby-bench (default: all)") do |folder|
+        options[:ruby_bench] = folder
+      end
+    end
+
+    def output(o, options)
+      o.on("--json FILE", "write all that was measured there; - for standard output") { |file| options[:json] = file }
+      o.on("--plot FILE", "draw the ratios into an SVG file (needs gnuplot)") { |file| options[:plot] = file }
     end
 
     def check(options, sides)
@@ -101,14 +109,35 @@ module Bench
       end
       check_apart(options)
       options[:runs] ||= RUNS.find { |key, _| options[key] }&.last || MOST_RUNS
-      raise BadArgument, "--runs: at least 1" if options[:runs] < 1
+      check_measuring(options)
       raise BadArgument, "--warm-up: at least 10" if options[:warm_up]&.<(10)
       raise BadArgument, "--layouts: at least 3" if options[:layouts]&.<(3)
       raise BadArgument, "--instructions: at least 1" if options[:instructions]&.<(1)
+    end
+
+    # Also whether its files can be written: a bad name is said before an hour of runs.
+    def check_measuring(options)
+      raise BadArgument, "--runs: at least 1" if options[:runs] < 1
       raise BadArgument, "--time: more than 0" if options[:seconds] && options[:seconds] <= 0
       raise BadArgument, "--timeout: more than 0" if options[:timeout] <= 0
       raise BadArgument, "--threshold: at least 0" if options[:threshold] < 0
       raise BadArgument, "--confidence: between 50 and 99.99" unless (50..99.99).cover?(options[:confidence])
+      options.values_at(:json, :plot).compact.reject { |file| file == "-" }.each do |file|
+        folder = File.dirname(File.expand_path(file))
+        raise BadArgument, "#{file}: #{folder} is no folder that can be written to" unless File.directory?(folder) && File.writable?(folder)
+        raise BadArgument, "#{file}: a folder" if File.directory?(file)
+      end
+    end
+
+    # Where the tables go: not to the output that has the JSON.
+    def text_out(options) = options[:json] == "-" ? $stderr : $stdout
+
+    def write_json(options, report)
+      case options[:json]
+      when nil then nil
+      when "-" then puts report.json
+      else File.write(options[:json], report.json + "\n")
+      end
     end
 
     def check_apart(options)

@@ -1,4 +1,4 @@
-# Two drawings, by gnuplot. Each method returns nil, or why there is no drawing.
+# Drawings, by gnuplot. Each method returns nil, or why there is no drawing.
 
 require "open3"
 
@@ -44,6 +44,26 @@ module Bench
         set grid
         set key left top
         plot #{plots.join(', ')}
+      GNUPLOT
+    end
+
+    # labels: of the commits; lines: [[title, [[index of the commit, ratio, low, high], ...]], ...]
+    def history(file, labels, lines)
+      lines = lines.select { |_, points| points.size > 1 }
+      return "nothing was compared" if lines.empty?
+      plots = lines.each_with_index.map do |(title, _), i|
+        %("$data#{i}" using 1:2:3:4 with yerrorlines pt 7 ps 0.5 lw 1.5 title #{quote(title)})
+      end
+      every = (labels.size / 60.0).ceil # labels that have room
+      draw(file, <<~GNUPLOT, lines.map { |_, points| points.map { |point| point.join(" ") } })
+        set terminal svg size #{(200 + 22 * labels.size).clamp(800, 1600)},500 font "sans-serif,13" background "white"
+        set title "Run time of each commit / of the first"
+        set ylabel "ratio (above 1: slower)"
+        set xtics rotate by -60 (#{labels.each_with_index.filter_map { |label, at| "#{quote(label)} #{at}" if at % every == 0 }.join(", ")})
+        set xrange [-0.5:#{labels.size - 0.5}]
+        set grid y
+        set key outside top center horizontal
+        plot #{plots.join(", ")}
       GNUPLOT
     end
 
