@@ -1,0 +1,19 @@
+# It is indexed and sliced.
+
+class Path
+  def depth(names)
+    root, rest = names[0], names[1..]
+    sum = i = 0
+    while i < 30
+      sum += i if i != rest.size
+      i += 1
+    end
+    root == :a ? sum : -sum
+  end
+end
+
+path = Path.new
+names = %i[a b c d]
+sum = 0
+(700_000 * ENV.fetch("FIXES_SCALE", "1").to_f).ceil.times { sum += path.depth(names) }
+puts sum
