@@ -27,13 +27,14 @@ module Bench
       @built_by = [command || File.read(BUILD), configure]
       @folder = File.expand_path(folder || FOLDER)
       @old, @new = range.split("..", 2)
-      raise BadArgument, "#{range}: a range is OLD..NEW" if [@old, @new].any? { |name| name.to_s.empty? || name.start_with?(".") }
+      wrong = [@old, @new].any? { |name| name.to_s.empty? || name.start_with?(".") }
+      raise BadArgument, "#{range}: a range is OLD..NEW" if wrong
     end
 
     # OLD and what follows on the way of first parents to NEW, the oldest first.
     def list
       @list ||= begin
-        old, new = [@old, @new].map { |name| git("rev-parse", "-q", "--verify", "#{name}^{commit}")&.chomp or raise BadArgument, "#{name}: no commit of #{@repository}" }
+        old, new = [@old, @new].map { |name| id_of(name) }
         raise BadArgument, "#{@old}: not before #{@new}" unless git("merge-base", "--is-ancestor", old, new)
         ids = git("rev-list", "--first-parent", "--reverse", "#{old}..#{new}").split
         raise BadArgument, "#{@old}..#{@new}: no commits" if ids.empty?
@@ -63,18 +64,25 @@ module Bench
     def source = File.join(@folder, "src")
     def objects = File.join(@folder, "obj")
 
+    def id_of(name)
+      git("rev-parse", "-q", "--verify", "#{name}^{commit}")&.chomp or
+        raise BadArgument, "#{name}: no commit of #{@repository}"
+    end
+
     def commit(id)
       date, title = git("show", "-s", "--format=%cs%x00%s", id).chomp.split("\0", 2)
       read = git("ls-tree", id).lines(chomp: true).reject { |line| NOT_BUILT.include?(line.split("\t", 2)[1]) }
-      Commit.new(id, date, title.gsub(/[[:cntrl:]]/, "?"), Digest::SHA256.hexdigest([*read, *@built_by].join("\n"))[0, 16])
+      key = Digest::SHA256.hexdigest([*read, *@built_by].join("\n"))[0, 16]
+      Commit.new(id, date, title.gsub(/[[:cntrl:]]/, "?"), key)
     end
 
     # One clone for all: only what differs between two commits is compiled again.
     def prepare
-      return if File.directory?("#{source}/.git") && git("remote", "get-url", "origin", at: source)&.chomp == @repository
+      return if File.directory?(source) && git("remote", "get-url", "origin", at: source)&.chomp == @repository
       FileUtils.rm_rf([source, objects])
       FileUtils.mkdir_p(@folder)
-      git("clone", "-q", "--shared", "--no-checkout", @repository, source) or raise Failed, "#{@repository} cannot be cloned into #{source}"
+      git("clone", "-q", "--shared", "--no-checkout", @repository, source) or
+        raise Failed, "#{@repository} cannot be cloned into #{source}"
     end
 
     def clean
@@ -83,13 +91,15 @@ module Bench
     end
 
     def attempt(commit, log)
-      git("checkout", "-q", "-f", commit.id, at: source) or raise Failed, "#{commit.short} cannot be checked out in #{source}"
+      git("checkout", "-q", "-f", commit.id, at: source) or
+        raise Failed, "#{commit.short} cannot be checked out in #{source}"
       git("clean", "-fdq", at: source)
       new = "#{out(commit)}.new"
       FileUtils.rm_rf(new)
       FileUtils.mkdir_p([new, objects])
       env = { "OUT" => new, "OBJECTS" => objects, "JOBS" => (@jobs || Etc.nprocessors).to_s, "CONFIGURE" => @configure }
-      return unless system(env, "sh", "-c", @command, chdir: source, in: File::NULL, out: log, err: [:child, :out]) && File.executable?("#{new}/bin/ruby")
+      ok = system(env, "sh", "-c", @command, chdir: source, in: File::NULL, out: log, err: [:child, :out])
+      return unless ok && File.executable?("#{new}/bin/ruby")
       File.rename(new, out(commit))
       File.delete(log)
       true

@@ -96,8 +96,8 @@ module Bench
       "#{Judgement::WORDS[one.word]} #{ratio(one.by)}#{' by CPU' if one.by.equal?(one.cpu)}"
     end
 
-    def ratio(interval) = "%.*f" % [Statistics::DIGITS, interval.ratio]
-    def range(interval) = interval.pairs < 3 ? "" : "%.*f .. %.*f" % [Statistics::DIGITS, interval.low, Statistics::DIGITS, interval.high]
+    def ratio(interval) = "%.3f" % interval.ratio
+    def range(interval) = interval.pairs < 3 ? "" : [interval.low, interval.high].map { |bound| "%.3f" % bound }.join(" .. ")
 
     def numbers(side, workload)
       memory, code, exits, compiling = measured(side, workload).values_at("peak_kib", "code_bytes", "exits", "compile_ns")
@@ -106,10 +106,11 @@ module Bench
     end
 
     def measured(side, workload)
-      result = @results[[side, workload]] || @comparison.results.find { |one| one.workload.equal?(workload) }
+      result = @results[[side, workload]] || @results.each_value.find { |one| one.workload.equal?(workload) }
       runs = side.equal?(first) ? result.baseline : result.candidate
-      { "peak_kib" => result.peak(runs), "code_bytes" => median(runs) { |extra| extra.values_at(*CODE).compact.sum if (extra.keys & CODE).any? },
-        "exits" => @counts.dig([side, workload], EXITS), "compile_ns" => median(runs) { |extra| extra[COMPILING] },
+      code = median(runs) { |extra| extra.values_at(*CODE).compact.then { |found| found.sum unless found.empty? } }
+      { "peak_kib" => result.peak(runs), "code_bytes" => code, "exits" => @counts.dig([side, workload], EXITS),
+        "compile_ns" => median(runs) { |extra| extra[COMPILING] },
         "seconds" => runs.map(&:seconds), "cpu_seconds" => runs.map(&:cpu_seconds) }
     end
 
@@ -123,7 +124,8 @@ module Bench
       base = { "commit" => commit.id, "date" => commit.date, "title" => commit.title }
       return base.merge("failure" => side) unless side.is_a?(Side)
       return base.merge("same_as" => @entries[same][0].id) if same
-      base.merge("ruby" => side.description, "workloads" => workloads.to_h { |workload| [workload.name, numbers_of(side, workload)] })
+      base.merge("ruby" => side.description,
+                 "workloads" => workloads.to_h { |workload| [workload.name, numbers_of(side, workload)] })
     end
 
     def numbers_of(side, workload)
@@ -136,7 +138,7 @@ module Bench
 
     def notes
       same = @entries.count { |_, _, one| one }
-      out = ["ratio: to the first commit; the intervals of all rows hold together (Holm), and so do those of \"to the one before\""]
+      out = ["ratio: to the first commit; the intervals of all rows hold together (Holm), and so do the steps"]
       out << "=: the Ruby of an earlier commit, which differs in nothing that a build reads" if same > 0
       out.concat(@entries.filter_map { |commit, side,| "#{commit.short}: #{side}" unless side.is_a?(Side) })
       out.concat(@comparison.results.filter_map { |result| "#{result.name}: #{result.failure}" if result.failure })

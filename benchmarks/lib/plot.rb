@@ -55,11 +55,12 @@ module Bench
         %("$data#{i}" using 1:2:3:4 with yerrorlines pt 7 ps 0.5 lw 1.5 title #{quote(title)})
       end
       every = (labels.size / 60.0).ceil # labels that have room
+      ticks = labels.each_with_index.filter_map { |label, at| "#{quote(label)} #{at}" if at % every == 0 }
       draw(file, <<~GNUPLOT, lines.map { |_, points| points.map { |point| point.join(" ") } })
         set terminal svg size #{(200 + 22 * labels.size).clamp(800, 1600)},500 font "sans-serif,13" background "white"
         set title "Run time of each commit / of the first"
         set ylabel "ratio (above 1: slower)"
-        set xtics rotate by -60 (#{labels.each_with_index.filter_map { |label, at| "#{quote(label)} #{at}" if at % every == 0 }.join(", ")})
+        set xtics rotate by -60 (#{ticks.join(", ")})
         set xrange [-0.5:#{labels.size - 0.5}]
         set grid y
         set key outside top center horizontal

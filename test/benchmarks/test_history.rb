@@ -19,8 +19,8 @@ class TestHistory < BenchTest
   end
 
   def git(*arguments, at: @repository)
-    environment = %w[AUTHOR COMMITTER].to_h { |who| ["GIT_#{who}_NAME", "A"] }.merge(%w[AUTHOR COMMITTER].to_h { |who| ["GIT_#{who}_EMAIL", "a@example.com"] })
-    out, status = Open3.capture2e(environment, "git", *arguments, chdir: at)
+    people = %w[AUTHOR COMMITTER].product(%w[NAME EMAIL]).to_h { |who, what| ["GIT_#{who}_#{what}", "a@example.com"] }
+    out, status = Open3.capture2e(people, "git", *arguments, chdir: at)
     assert_predicate status, :success?, out
     out.chomp
   end
@@ -36,7 +36,8 @@ class TestHistory < BenchTest
   end
 
   def history(status, *arguments)
-    command = [RbConfig.ruby, "--disable=gems", "-w", HISTORY, @repository, *arguments, "--folder", path("kept"), "--build", BUILD, "--", @made_up]
+    command = [RbConfig.ruby, "--disable=gems", "-w", HISTORY, @repository, *arguments,
+               "--folder", path("kept"), "--build", BUILD, "--", @made_up]
     out, err, found = Open3.capture3(*command, chdir: dir, stdin_data: "")
     assert_equal status, found.exitstatus, out + err
     [out, err]
@@ -88,7 +89,8 @@ class TestHistory < BenchTest
   def test_bisect_builds_few_and_names_the_commit
     ids = commits(*(0..16).map { |i| (i < 11 ? 1 : 1.05) + i * 1e-6 })
     out, = history(0, "#{ids[0]}..HEAD", "-n", "4", "--bisect", "slower:3%")
-    assert_includes out, "the first commit that is certainly slower than #{ids[0][0, 10]} by more than 3 % (6 Rubies for 17 commits):\n  #{ids[11]} "
+    assert_includes out, "the first commit that is certainly slower than #{ids[0][0, 10]} by more than 3 % " \
+                         "(6 Rubies for 17 commits):\n  #{ids[11]} "
     assert_equal 6, builds
   end
 
@@ -122,7 +124,8 @@ class TestHistory < BenchTest
 
   def test_wrong_usage
     commits(1, 1.1)
-    { "HEAD" => "a range is OLD..NEW", "HEAD..HEAD~1" => "not before", "none..HEAD" => "none: no commit of ", "HEAD..HEAD" => "no commits" }.each do |range, message|
+    { "HEAD" => "a range is OLD..NEW", "HEAD..HEAD~1" => "not before", "none..HEAD" => "none: no commit of ",
+      "HEAD..HEAD" => "no commits" }.each do |range, message|
       _, err = history(2, range)
       assert_includes err, message
     end

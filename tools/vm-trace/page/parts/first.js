@@ -39,7 +39,8 @@ function first_view({ data, search, tabs, $, el, number, percent, plural, time, 
     const button = el("button", { type: "button", class: "finding" }, el("b", { text: `${gain_of(finding)}: ` }),
       el("span", { text: finding.what }), el("span", { class: "mono", text: ` ${finding.place}` }));
     button.addEventListener("click", () => show(finding));
-    const text = [finding.cause + (finding.caller ? `; called by ${finding.caller}` : ""), finding.helps].filter(Boolean).join(". ");
+    const by = finding.caller ? `; called by ${finding.caller}` : "";
+    const text = [finding.cause + by, finding.helps].filter(Boolean).join(". ");
     return el("li", {}, button, el("p", { class: "muted" }, ...with_code(text)));
   }
 
