@@ -54,6 +54,7 @@ module Bench
       plots = lines.each_with_index.map do |(title, _), i|
         %("$data#{i}" using 1:2:3:4 with yerrorlines pt 7 ps 0.5 lw 1.5 title #{quote(title)})
       end
+      ratios, lows, highs = (1..3).map { |at| lines.flat_map { |_, points| points.map { |point| point[at] } } }
       every = (labels.size / 60.0).ceil # labels that have room
       ticks = labels.each_with_index.filter_map { |label, at| "#{quote(label)} #{at}" if at % every == 0 }
       draw(file, <<~GNUPLOT, lines.map { |_, points| points.map { |point| point.join(" ") } })
@@ -62,6 +63,7 @@ module Bench
         set ylabel "ratio (above 1: slower)"
         set xtics rotate by -60 (#{ticks.join(", ")})
         set xrange [-0.5:#{labels.size - 0.5}]
+        set yrange [#{[lows.min, [0.5, ratios.min].min].max * 0.98}:#{[highs.max, [2.0, ratios.max].max].min * 1.02}]
         set grid y
         set key outside top center horizontal
         plot #{plots.join(", ")}
