@@ -179,11 +179,12 @@ class TestFirst < Minitest::Test
     each = "Array#each (<internal:array>:3)"
     trace = SamplesTrace.new do |t|
       t.sample(:main, 3, 50, "compiled", main, B, each, A, each, block)
-      t.sample(:main, 53, 30, "compiled", main, C, "Array#map (/app/foo.rb:20)", A)
+      t.sample(:main, 53, 30, "compiled", main, C, "Array#map (/app/foo.rb:20)", "Foo#e (/app/foo.rb:50)")
       t.sample(:main, 83, 17, "compiled", main, "Foo#d (/app/foo.rb:40)")
     end.build
     rows = findings(trace).map { |row| row.values_at("place", "cause", "caller") }
-    assert_includes rows, ["block in Foo#a (/app/foo.rb:4)", "63 % of it in a block of its own", "Foo#b"]
+    assert_includes rows, ["block in Foo#a (/app/foo.rb:4)", "100 % of it in a block of its own", "Foo#b"]
+    assert_includes rows, ["Foo#e (/app/foo.rb:50)", "100 % of it in compiled code", "Foo#c"]
     assert_includes rows, ["Foo#d (/app/foo.rb:40)", "100 % of it in compiled code", nil], "<main> is nobody's caller"
     assert_includes screen(trace).gsub(/\s+/, " "), "its own. Call it less often, or do less in it. [--samples]", "there is no such file"
   end
