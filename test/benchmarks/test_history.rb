@@ -65,11 +65,11 @@ class TestHistory < BenchTest
 
   def test_a_ruby_is_built_once_for_all_that_a_build_reads
     ids = commits(1, 1.1)
-    write("repository/doc/a.md", "text")
-    ids += commits("text", file: "doc/b.md")
+    write("repository/spec/a.txt", "text")
+    ids += commits("text", file: "spec/b.txt")
     out, = history(1, "HEAD~2..HEAD", "-n", "3")
     assert_equal 2, builds
-    assert_match(/ = .*b\.md/, rows(out, ids)[ids[2]])
+    assert_match(/ = .*b\.txt/, rows(out, ids)[ids[2]])
     history(1, "HEAD~2..HEAD", "-n", "3")
     assert_equal 2, builds
   end
