@@ -65,14 +65,16 @@ module VMTraceBench
     peak = File.read("/proc/self/status")[/^VmHWM:\s*(\d+)/, 1]
     report("peak", peak) if peak
     if defined?(RubyVM::ZJIT) && RubyVM::ZJIT.enabled?
-      stats = RubyVM::ZJIT.stats
-      [:code_region_bytes, :side_exit_size, :compiled_iseq_count, :side_exit_count, :compile_time_ns].each { |key| report(key, stats[key]) if stats[key] }
+      report_counters(RubyVM::ZJIT.stats, [:code_region_bytes, :side_exit_size, :compiled_iseq_count])
     elsif defined?(RubyVM::YJIT) && RubyVM::YJIT.enabled?
-      stats = RubyVM::YJIT.runtime_stats
-      [:inline_code_size, :outlined_code_size, :side_exit_count, :compile_time_ns].each { |key| report(key, stats[key]) if stats[key] }
+      report_counters(RubyVM::YJIT.runtime_stats, [:inline_code_size, :outlined_code_size])
     end
   rescue SystemCallError
     # no /proc: no peak
+  end
+
+  def self.report_counters(stats, keys)
+    [*keys, :side_exit_count, :compile_time_ns].each { |key| report(key, stats[key]) if stats[key] }
   end
 
   at_exit { report_end } if REPORT

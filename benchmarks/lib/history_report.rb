@@ -86,18 +86,17 @@ module Bench
       return ["failed", *empty] if result.failure
       return ["not run", *empty] if result.not_run
       one = judged(side, workload) or return ["", *empty]
-      [ratio(one.wall), range(one.wall), one.cpu ? ratio(one.cpu) : "", step(side, workload), *numbers(side, workload)]
+      [Statistics.text(one.wall.ratio), one.wall.range, one.cpu ? Statistics.text(one.cpu.ratio) : "",
+       step(side, workload), *numbers(side, workload)]
     end
 
     # Empty where these runs see no difference.
     def step(side, workload)
       one = @steps[[side, workload]]&.then { |result| @step_judgement.of(result) }
       return "" unless one && %i[slower faster].include?(one.word)
-      "#{Judgement::WORDS[one.word]} #{ratio(one.by)}#{' by CPU' if one.by.equal?(one.cpu)}"
+      "#{Judgement::WORDS[one.word]} #{Statistics.text(one.by.ratio)}#{' by CPU' if one.by.equal?(one.cpu)}"
     end
 
-    def ratio(interval) = "%.3f" % interval.ratio
-    def range(interval) = interval.pairs < 3 ? "" : [interval.low, interval.high].map { |bound| "%.3f" % bound }.join(" .. ")
 
     def numbers(side, workload)
       memory, code, exits, compiling = measured(side, workload).values_at("peak_kib", "code_bytes", "exits", "compile_ns")

@@ -82,7 +82,9 @@ module Bench
       o.on("-n", "--runs N", Integer, *runs) { |n| options[:runs] = n }
       o.on("--time SECONDS", Float, "begin no run after that time") { |s| options[:seconds] = s }
       o.on("--timeout SECONDS", Float, "a run that takes longer has failed (default 600)") { |s| options[:timeout] = s }
-      o.on("--threshold PERCENT", Float, "slower by more than this makes the exit status 1 (default 2)") { |p| options[:threshold] = p }
+      o.on("--threshold PERCENT", Float, "slower by more than this makes the exit status 1 (default 2)") do |percent|
+        options[:threshold] = percent
+      end
       o.on("--confidence PERCENT", Float, "of all verdicts together (default 99)") { |p| options[:confidence] = p }
       o.on("--seed N", Integer, "of the bootstrap (default 1)") { |n| options[:seed] = n }
       o.on("--ruby-bench DIR", "the WORKLOADs are benchmarks of this clone of ruby-bench (default: all)") do |folder|
@@ -124,7 +126,8 @@ module Bench
       raise BadArgument, "--confidence: between 50 and 99.99" unless (50..99.99).cover?(options[:confidence])
       options.values_at(:json, :plot).compact.reject { |file| file == "-" }.each do |file|
         folder = File.dirname(File.expand_path(file))
-        raise BadArgument, "#{file}: #{folder} is no folder that can be written to" unless File.directory?(folder) && File.writable?(folder)
+        writable = File.directory?(folder) && File.writable?(folder)
+        raise BadArgument, "#{file}: #{folder} is no folder that can be written to" unless writable
         raise BadArgument, "#{file}: a folder" if File.directory?(file)
       end
     end
@@ -138,6 +141,13 @@ module Bench
       when "-" then puts report.json
       else File.write(options[:json], report.json + "\n")
       end
+    end
+
+    # The block draws into the file, and returns why not if there is no drawing.
+    def draw(options)
+      return unless options[:plot]
+      why = yield(options[:plot])
+      text_out(options).puts(why ? "no plot: #{why}" : "plot: #{options[:plot]}")
     end
 
     def check_apart(options)

@@ -98,16 +98,8 @@ module Bench
       return [[*names, *times, "", "", "", "", result.runs.to_s, "not compared"], []] unless judged
       i = judged.wall
       memory = [result.baseline, result.candidate].map { |list| result.peak(list) }
-      [[*names, *times, ratio(i.ratio), range(i), judged.cpu ? ratio(judged.cpu.ratio) : "",
+      [[*names, *times, Statistics.text(i.ratio), i.range, judged.cpu ? Statistics.text(judged.cpu.ratio) : "",
         memory.all? ? "%+.1f MiB" % ((memory[1] - memory[0]) / 1024.0) : "", result.runs.to_s, @judgement.words(judged)], []]
-    end
-
-    def range(i)
-      i.pairs < 3 ? "" : "#{ratio(i.low)} .. #{ratio(i.high)}"
-    end
-
-    def ratio(number)
-      "%.*f" % [Statistics::DIGITS, number]
     end
 
     def time(list)
@@ -138,7 +130,7 @@ module Bench
       mean = @judgement.geometric_mean(of_side(side)) or return
       counts = of_side(side).filter_map { |result| @judgement.of(result)&.word }.tally
       "ratio: %s / baseline, geometric mean %s%s over %s: %s" %
-        [side.name, ratio(mean.ratio), mean.pairs < 3 ? "" : " (#{range(mean)})", count(counts.values.sum),
+        [side.name, Statistics.text(mean.ratio), mean.pairs < 3 ? "" : " (#{mean.range})", count(counts.values.sum),
          Judgement::WORDS.filter_map { |key, word| "#{counts[key]} #{word}" if counts[key] }.join(", ")]
     end
 
@@ -162,7 +154,7 @@ module Bench
     # What the order alone is worth.
     def layouts
       spreads = results.reject { |result| result.ended? || result.candidate.empty? }.map do |result|
-        "#{result.name} %s and %s" % result.order_spreads.map { |spread| ratio(spread) }
+        "#{result.name} %s and %s" % result.order_spreads.map { |spread| Statistics.text(spread) }
       end
       ["over #{@options[:layouts]} link orders of each side; slowest / fastest order, of baseline and candidate: " \
        "#{spreads.join(', ')}"]

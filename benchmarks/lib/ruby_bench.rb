@@ -2,6 +2,7 @@
 # examples/ruby_bench.
 
 require_relative "side"
+require_relative "workloads"
 
 module Bench
   module RubyBench
@@ -39,6 +40,9 @@ module Bench
         [path.end_with?("/benchmark.rb") ? File.basename(File.dirname(path)) : File.basename(path, ".rb"), path]
       end
     end
+
+    # The workloads that a command line names: benchmarks of a folder, if there is one, else others.
+    def choose(folder, names) = folder ? find(folder, names) : Workloads.find(names)
 
     # All of them, or those that are named.
     def find(folder, names, harness: HARNESS)

@@ -30,6 +30,19 @@ module Bench
         verdict == :slower && low > 1 + percent / 100.0
       end
 
+      # Whether it is known to be slower by no more.
+      def within?(percent)
+        pairs >= 3 && high <= 1 + percent / 100.0
+      end
+
+      # Of the other side's time to this one's.
+      def inverse
+        dup.tap { |one| one.ratio, one.low, one.high = 1 / ratio, 1 / high, 1 / low }
+      end
+
+      # "0.990 .. 1.010", empty with too few runs to say anything
+      def range = pairs < 3 ? "" : "#{Statistics.text(low)} .. #{Statistics.text(high)}"
+
       # Whether a difference of so many percent would have been seen in four cases of five.
       def sees?(percent)
         pairs >= 3 && detectable <= percent / 100.0
@@ -67,6 +80,9 @@ module Bench
         ratio.finite? ? ratio.round(DIGITS) : ratio
       end
     end
+
+    # A ratio, as reports print it.
+    def text(ratio) = "%.*f" % [DIGITS, ratio]
 
     def median(values)
       quantile(values, 0.5)

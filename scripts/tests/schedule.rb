@@ -64,14 +64,12 @@ class Schedule
     ready = @entries.select { |entry| entry.needs.all? { |base| @no_ruby.key?(base) } }
     together = ready.reject(&:alone?)
     return ready.first if together.empty? && @running.empty?
-    together.find(&:builds) || beside_running(together).max_by(&@estimate)
+    starting = @running.each_key.any? { |entry| starts_processes?(entry) }
+    together.find(&:builds) ||
+      together.max_by { |entry| [starting && starts_processes?(entry) ? 0 : 1, @estimate.(entry)] }
   end
 
-  def beside_running(entries)
-    return entries unless @running.each_key.any? { |entry| STARTING_PROCESSES.include?(entry.suite) }
-    others = entries.reject { |entry| STARTING_PROCESSES.include?(entry.suite) }
-    others.empty? ? entries : others
-  end
+  def starts_processes?(entry) = STARTING_PROCESSES.include?(entry.suite)
 
   def reason_of(entry, result)
     return if result.status.success?

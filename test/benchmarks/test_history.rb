@@ -8,7 +8,8 @@ class TestHistory < BenchTest
   # Its "ruby" has the speed that the file `speed` has at the commit; without one it does not build.
   BUILD = <<~SH.tr("\n", " ")
     echo built >> ../builds; test -f speed || { echo no speed; exit 1; }; mkdir $OUT/bin;
-    printf '#!/bin/sh\\nSPEED=%s exec #{RbConfig.ruby} --disable=gems "$@"\\n' $(cat speed) > $OUT/bin/ruby; chmod +x $OUT/bin/ruby
+    printf '#!/bin/sh\\nSPEED=%s exec #{RbConfig.ruby} --disable=gems "$@"\\n' $(cat speed) > $OUT/bin/ruby;
+    chmod +x $OUT/bin/ruby
   SH
 
   def setup

@@ -634,13 +634,15 @@ work_cause(const struct view *view, const struct work_places *places, const stru
                          inner.ptr);
 }
 
-/* The method that calls it for at least half of its time; empty if there is none, or if it runs once. */
+/* The method that calls it for at least half of its time; empty if there is none, if it runs once (<main>), or if its
+ * frame was left out. */
 static struct fxt_string
 main_caller(const struct view *view, const struct work_place *work, uint64_t ran_ns)
 {
     if (2 * work->caller_ns < ran_ns) return text_of("");
     struct fxt_string caller = label_parts(view_name(view, work->caller)).method;
-    return fxt_string_starts(caller, "<") ? text_of("") : document_text(view->document, "%.*s", (int)caller.len, caller.ptr);
+    bool named = !fxt_string_starts(caller, "<") && !fxt_string_starts(caller, "(");
+    return named ? document_text(view->document, "%.*s", (int)caller.len, caller.ptr) : text_of("");
 }
 
 static void

@@ -10,7 +10,7 @@
 #include "render/display.h"
 #include "report/findings.h"
 #include "report/report_tables.h"
-#include "source/annotated_source.h"
+#include "source/source_file.h"
 
 enum { SCREEN_LINES = 24, SCREEN_COLUMNS = 80, STATES_SHOWN = 6, INDENT = 3, PARAGRAPH_LINES = 2, SCREEN_TEXT = 2048 };
 
@@ -280,9 +280,9 @@ put_paragraph(FILE *out, char *words, const char *end, unsigned lines)
     else fprintf(out, " %s\n", end);
 }
 
-/* Writes the source of the line that a label names; nothing if its file is not here, or not older than all traces. */
+/* Writes the source of the line that a label names; nothing if its file is not here, or not older than the traces. */
 static char *
-source_text(char text[static SCREEN_TEXT], const struct report *report, struct fxt_string label)
+source_text(char text[static SCREEN_TEXT], time_t traced, struct fxt_string label)
 {
     struct label_parts parts = label_parts(label);
     struct source_file source;
@@ -291,10 +291,8 @@ source_text(char text[static SCREEN_TEXT], const struct report *report, struct f
     *text = '\0';
     if (parts.line == 0 || parts.path.len >= sizeof path) return text;
     snprintf(path, sizeof path, "%.*s", (int)parts.path.len, parts.path.ptr);
-    bool trusted = source_file_read(&source, path) == NULL && source_file_line(&source, (uint64_t)parts.line, &line);
-    for (uint32_t i = 0; trusted && i < report->file_count; i++)
-        trusted = source.changed <= trace_written(report->files[i].name);
-    if (trusted) {
+    if (source_file_read(&source, path) == NULL && source.changed <= traced &&
+        source_file_line(&source, (uint64_t)parts.line, &line)) {
         while (line.len > 0 && isspace((unsigned char)*line.ptr)) line.ptr++, line.len--;
         escape_into(text, SCREEN_TEXT, line);
     }
@@ -319,7 +317,7 @@ put_cause(FILE *out, const char *cause, struct fxt_string caller)
 }
 
 static void
-put_finding(FILE *out, const struct report *report, unsigned number, const struct finding *finding)
+put_finding(FILE *out, time_t traced, unsigned number, const struct finding *finding)
 {
     char cause[SCREEN_TEXT], words[2 * SCREEN_TEXT], end[SCREEN_TEXT], evidence[SCREEN_TEXT];
     escape_into(cause, sizeof cause, finding->cause);
@@ -327,7 +325,7 @@ put_finding(FILE *out, const struct report *report, unsigned number, const struc
     int option = (int)strcspn(evidence, " "); /* the first word, which begins with two dashes */
     snprintf(end, sizeof end, "[--%.*s]", option - 2, evidence + 2);
     put_heading(out, number, finding);
-    if (finding->line_tells && *source_text(words, report, finding->place) != '\0') {
+    if (finding->line_tells && *source_text(words, traced, finding->place) != '\0') {
         put_cause(out, cause, finding->caller);
         put_paragraph(out, words, end, 1);
         return;
@@ -353,7 +351,8 @@ put_nothing(FILE *out, const struct report *report, const struct findings *findi
 }
 
 void
-report_first_print(FILE *out, struct report *report, const struct document *head, const char *name, uint64_t top)
+report_first_print(FILE *out, struct report *report, const struct document *head, const char *name, time_t traced,
+                   uint64_t top)
 {
     struct document texts = {0};
     const struct view view = {report, &texts, FINDINGS_MOST};
@@ -380,7 +379,7 @@ report_first_print(FILE *out, struct report *report, const struct document *head
         fprintf(out, "%sWhat to change first%s%s\n", style(out, STYLE_BOLD),
                 findings.counts ? " (of the number of exits: their cost is not recorded)" : gains,
                 style(out, STYLE_PLAIN));
-    for (unsigned i = 0; i < findings.count; i++) put_finding(out, report, i + 1, &findings.list[i]);
+    for (unsigned i = 0; i < findings.count; i++) put_finding(out, traced, i + 1, &findings.list[i]);
     if (findings.count == 0) put_nothing(out, report, &findings);
     if (findings.counts && findings.count > 0)
         fputs("Counts are not cost: --vm-trace=states records the time that exits lose.\n", out);

@@ -1,6 +1,8 @@
 #ifndef REPORT_TABLES_H
 #define REPORT_TABLES_H
 /* report_tables.h - a report as a document. */
+#include <time.h>
+
 #include "render/document.h"
 #include "topics/report_view.h"
 
@@ -14,9 +16,10 @@ void report_cost(struct report *report, struct document *document);
 void report_cost_missing(struct report *report, struct document *document);
 /* Where the time went, and what to change first, as tables, which only programs read unless `people`; and as the screen
  * that people see first: at most 24 lines of 80 columns. The head is a document with report_head; its notes on what is
- * missing are part of the screen. `name` is what the command reads; `top`: causes. */
+ * missing are part of the screen. `name` is what the command reads; `traced`: when the first trace was written, for only
+ * older sources are shown (0: unknown, none is); `top`: causes. */
 void report_first(struct report *report, struct document *document, bool people);
-void report_first_print(FILE *out, struct report *report, const struct document *head, const char *name,
+void report_first_print(FILE *out, struct report *report, const struct document *head, const char *name, time_t traced,
                         uint64_t top);
 /* All tables. `top`: rows of one. */
 void report_tables(struct report *report, struct document *document, uint64_t top);

@@ -30,20 +30,13 @@ annotated_source_read(const struct annotation *annotation, uint32_t number, cons
 }
 
 time_t
-trace_written(const char *file)
-{
-    struct stat stat_of_file;
-    return strcmp(file, "-") == 0 || stat(file, &stat_of_file) != 0 ? 0 : stat_of_file.st_mtime;
-}
-
-time_t
 traces_written(int file_count, char *const *files)
 {
     time_t first = 0;
     for (int i = 0; i < file_count; i++) {
-        time_t written = trace_written(files[i]);
-        if (written == 0) return 0;
-        if (first == 0 || written < first) first = written;
+        struct stat stat_of_file;
+        if (strcmp(files[i], "-") == 0 || stat(files[i], &stat_of_file) != 0) return 0;
+        if (first == 0 || stat_of_file.st_mtime < first) first = stat_of_file.st_mtime;
     }
     return first;
 }

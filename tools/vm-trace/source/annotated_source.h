@@ -9,8 +9,7 @@
  * no lines), or why it may differ from what ran. The caller frees the source in either case. */
 const char *annotated_source_read(const struct annotation *annotation, uint32_t number, const char *path, time_t traced,
                                   struct source_file *source);
-/* When this trace was written, or the first of these; 0: unknown. */
-time_t trace_written(const char *file);
+/* When the first of these traces was written; 0: unknown. */
 time_t traces_written(int file_count, char *const *files);
 
 #endif

@@ -26,6 +26,7 @@
 #include "cli/ruby_of.h"
 #include "cli/trace_folder.h"
 #include "report/report_tables.h"
+#include "source/annotated_source.h"
 
 static const char default_streams[] = "profile";
 
@@ -69,11 +70,11 @@ any_jit(const struct report *report)
 
 /* Standard output is the program's. Through a stream of its own, because stderr has no buffer. */
 static void
-print_report(struct report *report, const struct document *head, uint64_t top)
+print_report(struct report *report, const struct document *head, time_t traced, uint64_t top)
 {
     FILE *out = fdopen(dup(STDERR_FILENO), "w");
     if (out == NULL) return;
-    report_first_print(out, report, head, folder.name, top);
+    report_first_print(out, report, head, folder.name, traced, top);
     fclose(out);
 }
 
@@ -94,7 +95,7 @@ print_first(const struct options *options, int count, char **traces)
         struct document document = {0};
         document_partial(&document, reader_parts(report->reader));
         report_head(report, &document);
-        if (!quiet) print_report(report, &document, options->top);
+        if (!quiet) print_report(report, &document, traces_written(count, traces), options->top);
         write_index(&document);
         if (!quiet && !any_jit(report))
             fputs("\nNo JIT was on, so there are no exits: ruby --yjit or --zjit turns one on.\n", stderr);

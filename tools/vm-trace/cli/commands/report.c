@@ -9,6 +9,7 @@
 #include "render/document.h"
 #include "report/report_fold.h"
 #include "report/report_tables.h"
+#include "source/annotated_source.h"
 
 static struct trace_choice filter = TRACE_CHOICE_ALL;
 static enum document_format format = FORMAT_TEXT;
@@ -102,7 +103,8 @@ run(const struct options *options, int file_count, char **files)
         if (!first_screen_p()) report_cost(report, &document);
         report_head(report, &document);
         if (first_screen_p()) {
-            report_first_print(stdout, report, &document, file_count == 1 ? files[0] : "FILE...", options->top);
+            report_first_print(stdout, report, &document, file_count == 1 ? files[0] : "FILE...",
+                               traces_written(file_count, files), options->top);
         }
         else {
             report_cost_missing(report, &document);
