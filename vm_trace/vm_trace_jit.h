@@ -11,6 +11,9 @@
 /* A place where compiled code exits: made together with the code, passed by address. */
 struct rb_vm_trace_site;
 
+/* The text of a compiled version. */
+struct rb_vm_trace_code;
+
 enum rb_vm_trace_kind {
     RB_VM_TRACE_SIDE_EXIT,
     RB_VM_TRACE_RECOMPILE_EXIT,
@@ -50,6 +53,7 @@ struct rb_vm_trace_config {
     bool compiles;
     bool invalidations;
     bool counters;
+    const char *code_text;   /* of compilations: what text of the code is kept (compiled_texts.h), or NULL */
 };
 
 /*
@@ -67,6 +71,7 @@ struct rb_vm_trace_jit {
     const char *exits_flag;      /* what follows "trace-" in the flag that traces exits: "exits" */
     const char *example_counter; /* a name that counter_p knows, for messages */
     bool fallbacks;              /* it has fallbacks, and flags for them */
+    const char *code_text;       /* the kind of text that it gives of its code (rb_vm_trace_code_new): "hir"; NULL: none */
     bool counters;               /* its code can count at sites what its statistics count (the stream `counters`) */
     /* Whether it has a counter of that name. */
     bool (*counter_p)(const char *name);
@@ -203,6 +208,8 @@ struct rb_vm_trace_site_desc {
     uint32_t version;        /* number of the compiled version, from 1, as the JIT counts them */
     const char *callee;      /* name of what a fallback calls, like `reason`; NULL: it has none, or this is no fallback */
     size_t callee_len;
+    struct rb_vm_trace_code *code; /* the text of the code, in which the site is in line `code_line`, from 1; or NULL */
+    uint32_t code_line;
     const void *method;      /* method entry that an inlined `frame` was called by; NULL: as the frames of this thread say */
 };
 
@@ -359,6 +366,22 @@ void rb_vm_trace_compiled(const char *name, size_t name_len, const struct rb_vm_
 /* Between both: a callee, called by way of a method entry (or NULL), was inlined. */
 void rb_vm_trace_inlined(const struct rb_iseq_struct *callee, const void *method_entry);
 
+/* --- texts of compiled code ----------------------------------------------------------- */
+
+/* Whether texts are kept: --zjit-trace-compiles=hir. The same for as long as the process lives. */
+bool rb_vm_trace_code_wanted_p(void);
+
+/*
+ * Keep a text of a version that is being compiled (UTF-8, not terminated; copied), for a trace to have it
+ * beside the sites that refer to it. NULL: none is to be kept of this ISEQ, or there is no memory. The caller
+ * owns a reference. VM lock held.
+ */
+struct rb_vm_trace_code *rb_vm_trace_code_new(const struct rb_iseq_struct *iseq, uint32_t version, const char *text,
+                                              size_t text_len);
+
+/* Give it back; takes NULL. Sites have references of their own. Any thread, also in a garbage collection. */
+void rb_vm_trace_code_release(struct rb_vm_trace_code *code);
+
 /* --- versions (VM lock held) --------------------------------------------------------- */
 
 /*
@@ -373,6 +396,7 @@ void rb_vm_trace_version_end(void);
 #else /* !USE_VM_TRACE */
 struct rb_vm_trace_compiled;
 struct rb_vm_trace_site_desc;
+struct rb_vm_trace_code;
 RB_VM_TRACE_STUB bool rb_vm_trace_supported_p(void) { return false; }
 RB_VM_TRACE_STUB bool rb_vm_trace_late_p(void) { return false; }
 RB_VM_TRACE_STUB bool rb_vm_trace_start(const struct rb_vm_trace_config *config) { return false; }
@@ -488,6 +512,13 @@ RB_VM_TRACE_STUB void
 rb_vm_trace_compiled(const char *name, size_t name_len, const struct rb_vm_trace_compiled *compiled)
 {
 }
+RB_VM_TRACE_STUB bool rb_vm_trace_code_wanted_p(void) { return false; }
+RB_VM_TRACE_STUB struct rb_vm_trace_code *
+rb_vm_trace_code_new(const struct rb_iseq_struct *iseq, uint32_t version, const char *text, size_t text_len)
+{
+    return NULL;
+}
+RB_VM_TRACE_STUB void rb_vm_trace_code_release(struct rb_vm_trace_code *code) {}
 RB_VM_TRACE_STUB void rb_vm_trace_fallback_end(struct rb_execution_context_struct *ec) {}
 RB_VM_TRACE_STUB void rb_vm_trace_inlined(const struct rb_iseq_struct *callee, const void *method_entry) {}
 RB_VM_TRACE_STUB bool

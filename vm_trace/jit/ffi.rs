@@ -5,6 +5,8 @@ use std::os::raw::c_char;
 
 /// Address of a `struct rb_vm_trace_site`, which machine code passes on.
 pub type SitePtr = *const c_void;
+/// Address of a `struct rb_vm_trace_code`: the text of a version.
+pub type CodeTextPtr = *const c_void;
 /// Address of a `struct rb_vm_trace_ractor`: what one ractor records with.
 pub type RactorPtr = *const c_void;
 /// An ISEQ, an execution context and so on, for which each JIT has a type of its own.
@@ -43,6 +45,7 @@ pub struct Config {
     pub compiles: bool,
     pub invalidations: bool,
     pub counters: bool,
+    code_text: *const c_char,
 }
 
 /// `struct rb_vm_trace_jit`: describes a JIT. The strings end in NUL.
@@ -53,6 +56,7 @@ pub struct Jit {
     pub exits_flag: *const c_char,
     pub example_counter: *const c_char,
     pub fallbacks: bool,
+    pub code_text: *const c_char,
     pub counters: bool,
     pub counter_p: extern "C" fn(*const c_char) -> bool,
     pub prepare_exits: Option<extern "C" fn(u64, *const c_char, u64) -> bool>,
@@ -82,6 +86,8 @@ pub(super) struct SiteDesc {
     pub version: u32,
     pub callee: *const u8,
     pub callee_len: usize,
+    pub code: CodeTextPtr,
+    pub code_line: u32,
     pub method: AnyPtr,
 }
 
@@ -124,6 +130,9 @@ c_functions! {
     pub(super) fn rb_vm_trace_compile_begin(name: *const u8, len: usize, iseq: AnyPtr) -> bool;
     pub(super) fn rb_vm_trace_compiled(name: *const u8, len: usize, compiled: *const Compiled);
     pub(super) fn rb_vm_trace_inlined(iseq: AnyPtr, method_entry: AnyPtr);
+    pub fn rb_vm_trace_code_wanted_p() -> bool;
+    pub fn rb_vm_trace_code_new(iseq: AnyPtr, version: u32, text: *const u8, len: usize) -> CodeTextPtr;
+    pub fn rb_vm_trace_code_release(code: CodeTextPtr);
     pub(super) fn rb_vm_trace_version_begin(iseq: AnyPtr, version: u32, reason: *const u8, len: usize,
                                             may_recompile: bool) -> bool;
     pub(super) fn rb_vm_trace_version_end();

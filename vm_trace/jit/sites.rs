@@ -21,6 +21,8 @@ pub struct Place<'a> {
     pub pc: AnyPtr,
     /// Name of what a fallback calls
     pub callee: Option<&'a str>,
+    /// The text of the code and the line in it, from 1; null: none is kept
+    pub code: (CodeTextPtr, u32),
 }
 
 /// Make the site of a place. None: tracing never began, or the place is not requested.
@@ -43,6 +45,8 @@ pub fn new_site_of_frames_at(place: &Place, frame_pc: AnyPtr) -> Option<SitePtr>
         version: place.version,
         callee: place.callee.map_or(null(), |callee| callee.as_ptr()),
         callee_len: place.callee.map_or(0, |callee| callee.len()),
+        code: place.code.0,
+        code_line: place.code.1,
         method: place.method,
     };
     let site = unsafe { rb_vm_trace_site_new(&desc) };

@@ -7,6 +7,7 @@
 #include "vm_trace/session/requests.h"
 #include "vm_trace/session/session_state.h"
 #include "vm_trace/session/spool.h"
+#include "vm_trace/streams/code/code_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,6 +50,17 @@ parse_exits(const char *option, const char *value)
 }
 
 static bool
+parse_compiles(const char *option, const char *value)
+{
+    given.compiles = true;
+    if (!*value) return true;
+    if (given.jit->code_text && rb_vm_trace_code_text_parse(value)) return keep(&given.code_text, value);
+    fprintf(stderr, "%s takes %s, not '%s'\n", option,
+            given.jit->code_text ? "hir, hir,all, or nothing" : "no value", value);
+    return false;
+}
+
+static bool
 parse_exit_rate(const char *option, const char *value)
 {
     if (!rb_vm_trace_parse_rate(option, value, &given.exit_rate)) return false;
@@ -83,7 +95,8 @@ static const struct vm_trace_flag table[] = {
     { "exits-sample-rate", "=num", "Record one side exit in num (default: 1).", .parse = parse_exit_rate },
     { "fallbacks", "", "Record sends that compiled code leaves to the VM.", .on = &given.fallbacks },
     { "fallbacks-sample-rate", "=num", "Record one fallback in num (default: 1).", .parse = parse_fallback_rate },
-    { "compiles", "", "Record compilations.", .on = &given.compiles },
+    { "compiles", "[=hir[,all]]", "Record compilations; hir: and the HIR of code that exits.",
+      .parse = parse_compiles },
     { "invalidation", "", "Record invalidations.", .on = &given.invalidations },
     { "methods", "=glob,...", "Trace only what is in methods or files like these.",
       .parse = rb_vm_trace_parse_methods, .how = true },

@@ -18,6 +18,7 @@ extern struct vm_trace_flags {
     bool how, later;             /* one says how to trace; one leaves the start to RubyVM::Trace.start */
     uint64_t exit_rate, fallback_rate;
     char *counters;
+    char *code_text;             /* of compilations: "hir" or "hir,all"; NULL: none */
 } rb_vm_trace_flags;
 
 /*

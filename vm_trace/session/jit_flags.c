@@ -88,10 +88,12 @@ rb_vm_trace_start_by_flags(const struct rb_vm_trace_jit *jit)
         .fallback_rate = given.fallbacks ? given.fallback_rate : 0,
         .max_size = rb_vm_trace_session.flags.max_size,
         .compiles = given.compiles,
+        .code_text = given.code_text,
         .invalidations = given.invalidations
     };
     rb_vm_trace_streams_config(requests, &config);
     if (!jit->fallbacks) config.fallback_rate = 0;
+    if (!jit->code_text) config.code_text = NULL;
     config.counters = counters;
     return rb_vm_trace_start(&config) ? &config : NULL;
 }

@@ -54,7 +54,8 @@ rb_vm_trace_streams_request(const struct rb_vm_trace_config *config,
         if (stream == &rb_vm_trace_exits)
             requests[i] = (struct vm_trace_stream_request){ .rate = config->exit_rate, .only = config->counter };
         else if (stream == &rb_vm_trace_fallbacks) requests[i].rate = config->fallback_rate;
-        else if (stream == &rb_vm_trace_compiles) requests[i].rate = config->compiles;
+        else if (stream == &rb_vm_trace_compiles)
+            requests[i] = (struct vm_trace_stream_request){ .rate = config->compiles, .only = config->code_text };
         else if (stream == &rb_vm_trace_invalidations) requests[i].rate = config->invalidations;
         else if (stream == &rb_vm_trace_jit_counters) requests[i].rate = config->counters;
     }
@@ -72,7 +73,10 @@ rb_vm_trace_streams_config(const struct vm_trace_stream_request requests[VM_TRAC
             config->counter = requests[i].only;
         }
         else if (stream == &rb_vm_trace_fallbacks && !config->fallback_rate) config->fallback_rate = requests[i].rate;
-        else if (stream == &rb_vm_trace_compiles) config->compiles = true;
+        else if (stream == &rb_vm_trace_compiles) {
+            config->compiles = true;
+            if (!config->code_text) config->code_text = requests[i].only;
+        }
         else if (stream == &rb_vm_trace_invalidations) config->invalidations = true;
         else if (stream == &rb_vm_trace_jit_counters) config->counters = true;
     }

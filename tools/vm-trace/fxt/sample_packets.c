@@ -17,7 +17,7 @@ enum {
 enum { TASK_PID = 2, TASK_TID = 3, TASK_ASYNC_ID = 4 };
 enum { CONTEXT_NAME = 2, CONTEXT_KIND = 3, CONTEXT_PARENT = 4 };
 enum { FRAME_NAME = 2, FRAME_MAPPING, FRAME_PC, FRAME_PATH, FRAME_LINE, FRAME_KIND, FRAME_KIND_TEXT };
-enum { STACK_FRAME = 2, MAPPING_PATH = 7, ENTRY_IID = 1, STRING_TEXT = 2 };
+enum { STACK_FRAME = 2, MAPPING_PATH = 7, ENTRY_IID = 1, INTERNED_TEXT = 2 };
 
 /* What packets refer to by number: tables of InternedData. */
 enum table { NAMES, FRAMES, STACKS, MAPPING_PATHS, SOURCE_PATHS, MAPPINGS, TASKS, COUNTERS, CONTEXTS, TABLES };
@@ -246,7 +246,7 @@ read_entry(struct sample_packets *packets, uint32_t generation, enum table table
       case COUNTERS: value = read_counter(packets, entry, false); break;
       case CONTEXTS: value = read_context(packets, entry); break;
       case MAPPINGS: value = number_of(entry, MAPPING_PATH); break;
-      default: value = text_in(packets, bytes_of(entry, STRING_TEXT)); break;
+      default: value = text_in(packets, bytes_of(entry, INTERNED_TEXT)); break;
     }
     map_set_within(reader_budget(packets->reader), map, key_of(generation, iid), value);
 }

@@ -34,6 +34,7 @@ pub static JIT: Jit = Jit {
     exits_flag: b"side-exits\0".as_ptr() as *const c_char, // --yjit-trace-exits is another one
     example_counter: b"opt_plus_overflow\0".as_ptr() as *const c_char,
     fallbacks: false,
+    code_text: null(),
     counters: false,
     counter_p,
     prepare_exits: Some(prepare_exits::<PatchedCode>),
@@ -139,6 +140,7 @@ pub fn new_site(reason: Reason, iseq: IseqPtr, version: u32, pc: *const VALUE) -
         method: null(),
         pc: pc.cast(),
         callee: None,
+        code: (null(), 0),
     })
 }
 

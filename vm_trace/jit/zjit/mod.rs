@@ -7,6 +7,7 @@
 //! This file says where exits and the others are and why, and emits the few instructions that count
 //! and sample an exit. While no trace flag is given nothing of this emits code.
 
+mod code_text;
 mod counters;
 mod entries;
 mod points;
@@ -25,6 +26,7 @@ use crate::stats::vm_trace::{self, *};
 use crate::trace_base::{self as base, Recompile};
 
 pub use crate::stats::vm_trace::{all_calls_have_frames, SitePtr};
+pub use code_text::*;
 pub use counters::*;
 pub use entries::*;
 pub use points::*;
@@ -35,6 +37,7 @@ pub static JIT: Jit = Jit {
     exits_flag: c"exits".as_ptr(),
     example_counter: c"exit_guard_type_failure".as_ptr(),
     fallbacks: true,
+    code_text: c"hir".as_ptr(),
     counters: true,
     counter_p,
     prepare_exits: Some(prepare_exits::<PatchedCode>),
@@ -69,23 +72,25 @@ pub fn compiling<R>(iseq: IseqPtr, version: usize, func: impl FnOnce() -> R) -> 
     count_in(Some(iseq));
     let result = func();
     count_in(None);
+    forget_code_text();
     unsafe { UNIT = outer };
     result
 }
 
 /// Make a site in the code of `unit` for the instruction at `pc` of `frame`.
 fn new_site(kind: Kind, reason: &str, unit: IseqPtr, version: u32, frame: IseqPtr, pc: *const VALUE) -> Option<SitePtr> {
-    new_calling_site(kind, reason, unit, version, frame, pc, None)
+    new_site_in(kind, reason, unit, version, frame, pc, None, NO_LINE)
 }
 
-/// The same where something named `callee` is called.
-fn new_calling_site(
+/// The same where something named `callee` is called, and the text of the code is kept.
+fn new_site_in(
     kind: Kind, reason: &str, unit: IseqPtr, version: u32, frame: IseqPtr, pc: *const VALUE, callee: Option<&str>,
+    code: CodeLine,
 ) -> Option<SitePtr> {
     let insn = insn_name(base::opcode(frame, pc));
     let method = inlined_method(frame);
     let (unit, frame, pc) = (unit.cast(), frame.cast(), pc.cast());
-    vm_trace::new_site(&Place { kind, reason, insn: &insn, unit, version, frame, method, pc, callee })
+    vm_trace::new_site(&Place { kind, reason, insn: &insn, unit, version, frame, method, pc, callee, code })
 }
 
 /// Make the site of a side exit if flags have it traced.
@@ -98,7 +103,8 @@ pub fn exit_site(exit: &SideExit, reason: SideExitReason) -> Option<SitePtr> {
     let (unit, version) = unsafe { UNIT };
     let mut text = String::new();
     reasons::write_reason(&mut text, &reason);
-    new_site(kind, &text, unit, version, base::frame_of_exit(exit, unit), pc as *const VALUE)
+    let frame = base::frame_of_exit(exit, unit);
+    new_site_in(kind, &text, unit, version, frame, pc as *const VALUE, None, code_at_hand())
 }
 
 /// The ISEQ of a version and the version's number, from 1; 0 if it is none of its versions.
@@ -109,10 +115,12 @@ fn version_number(version: IseqVersionRef) -> (IseqPtr, u32) {
 }
 
 /// Make the site of an exit of `version` that is at `pc` of `frame`, whose reason is `text`.
-pub fn new_exit_site(version: IseqVersionRef, text: &str, recompile: bool, frame: IseqPtr, pc: *const VALUE) -> SitePtr {
+pub fn new_exit_site(
+    version: IseqVersionRef, text: &str, recompile: bool, frame: IseqPtr, pc: *const VALUE, code: CodeLine,
+) -> SitePtr {
     let (unit, number) = version_number(version);
     let kind = if recompile { Kind::RecompileExit } else { Kind::SideExit };
-    new_site(kind, text, unit, number, frame, pc).unwrap_or(null())
+    new_site_in(kind, text, unit, number, frame, pc, None, code).unwrap_or(null())
 }
 
 // --- machine code --------------------------------------------------------------------------------------------------
@@ -268,7 +276,7 @@ fn new_exception_handler_site(iseq: IseqPtr, landing: *const VALUE) -> Option<Si
     let (unit, method) = (iseq.cast(), inlined_method(iseq));
     let place = Place {
         kind: Kind::SideExit, reason: "ExceptionHandler", insn: "(handler)", unit, version,
-        frame: unit, method, pc: null(), callee: None,
+        frame: unit, method, pc: null(), callee: None, code: NO_LINE,
     };
     new_site_of_frames_at(&place, landing.cast())
 }
@@ -346,7 +354,8 @@ pub fn gen_fallback(asm: &mut Assembler, state: &FrameState, reason: impl FnOnce
     }
     let (unit, version) = unsafe { UNIT };
     let frame = base::frame_of(state, unit);
-    if let Some(site) = new_calling_site(Kind::Fallback, &reason(), unit, version, frame, state.pc, Some(&callee())) {
+    let code = code_at_hand();
+    if let Some(site) = new_site_in(Kind::Fallback, &reason(), unit, version, frame, state.pc, Some(&callee()), code) {
         base::save_pc(asm, state);
         asm_ccall!(asm, rb_vm_trace_hit, Opnd::const_ptr(site as *const u8), EC);
         unsafe { IN_FALLBACK = true };

@@ -28,7 +28,8 @@ use std::ptr::{null, null_mut, NonNull};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use super::{gen_countdown, gen_load_state, new_exit_site, reasons::write_reason, UncompiledEntries};
+use super::code_text::{code_line, keep_code_text, ExitLines};
+use super::{gen_countdown, gen_load_state, new_exit_site, reasons::write_reason, UncompiledEntries, NO_LINE};
 use crate::asm::{CodeBlock, Label};
 use crate::backend::lir::{asm_ccall, asm_comment, Assembler, Insn, Opnd, C_ARG_OPNDS, EC, SP};
 use crate::codegen::c_callable;
@@ -81,10 +82,10 @@ impl Default for Exit {
 
 /// What is kept of a version: its exits, which never move, and where they have saved the frame's state.
 #[derive(Debug, Default)]
-pub struct TracedVersion { exits: Box<[Exit]>, ends: Box<[CodePtr]> }
+pub struct TracedVersion { exits: Box<[Exit]>, ends: Box<[CodePtr]>, text: Option<ExitLines> }
 
 /// A label of one jump to an exit that others may share. Both are at the same address.
-struct ExitLabel { alias: Label, shared: Label, reason: SideExitReason, recompile: bool }
+struct ExitLabel { alias: Label, shared: Label, reason: SideExitReason, recompile: bool, line: u32 }
 
 struct Reason { text: String, counter: Counter, users: u32 }
 
@@ -104,6 +105,8 @@ struct TracePoints {
     labels: Vec<ExitLabel>,
     patch_points: Vec<(Label, CodePtr)>,
     exits: Vec<Exit>,
+    /// Their lines in the text of the code
+    lines: Vec<u32>,
     ends: Vec<CodePtr>,
     entries: UncompiledEntries,
     /// What exits end in while they are traced
@@ -159,6 +162,7 @@ pub fn begin_exits() {
     points.labels.clear();
     points.patch_points.clear();
     points.ends.clear();
+    points.lines.clear();
     let exits = std::mem::take(&mut points.exits); // of code that did not come to be
     points.forget_reasons(&exits);
 }
@@ -166,7 +170,8 @@ pub fn begin_exits() {
 /// Give one jump to an exit a label of its own. It makes no difference to the code.
 pub fn exit_label(asm: &mut Assembler, shared: Label, reason: SideExitReason, recompile: bool) -> Label {
     let alias = asm.alias_label(shared);
-    trace_points().labels.push(ExitLabel { alias, shared, reason, recompile });
+    let line = code_line();
+    trace_points().labels.push(ExitLabel { alias, shared, reason, recompile, line });
     alias
 }
 
@@ -204,7 +209,8 @@ pub fn note_exits(cb: &CodeBlock) {
     for (label, at, patch_point) in jumps.chain(patch_points.iter().map(|&(label, at)| (label, at, true))) {
         // They were made one after the other
         let Ok(idx) = labels.binary_search_by_key(&label.0, |label| label.alias.0) else { continue };
-        let ExitLabel { shared, reason, recompile, .. } = labels[idx];
+        let ExitLabel { shared, reason, recompile, line, .. } = labels[idx];
+        points.lines.push(line);
         let reason = points.reason_at(reason);
         points.exits.push(Exit {
             site: null(), at, exit: cb.resolve_label(shared), reason, version: 0, recompile, patch_point,
@@ -286,6 +292,7 @@ impl TracePoints {
 /// The code of a version is whole. If exits are traced, its are from now on.
 pub fn keep_exits(cb: &mut CodeBlock, mut version: IseqVersionRef) {
     let points = trace_points();
+    let text = keep_code_text(std::mem::take(&mut points.lines));
     if points.exits.is_empty() {
         return;
     }
@@ -307,7 +314,7 @@ pub fn keep_exits(cb: &mut CodeBlock, mut version: IseqVersionRef) {
         traced.lead_new_ends(cb, &ends);
         traced.new_code_is_whole();
     }
-    unsafe { version.as_mut() }.traced = TracedVersion { exits, ends };
+    unsafe { version.as_mut() }.traced = TracedVersion { exits, ends, text };
 }
 
 /// A patch point has become a jump to its exit, for its assumption is violated.
@@ -667,8 +674,12 @@ pub fn site_of(exit: *mut Exit, ec: EcPtr, session_then: u64) -> SitePtr {
             let points = trace_points();
             let version = points.versions[*version as usize].expect("code that runs is not dead");
             let text = &points.reasons[*reason as usize].text;
+            let TracedVersion { exits, text: lines, .. } = &unsafe { version.as_ref() }.traced;
+            let index = unsafe { exit.cast_const().offset_from(exits.as_ptr()) } as usize;
+            let code = lines.as_ref().map_or(NO_LINE, |lines| lines.of_exit(index));
             let cfp = unsafe { get_ec_cfp(ec) };
-            new_exit_site(version, text, *recompile, unsafe { get_cfp_iseq(cfp) }, unsafe { get_cfp_pc(cfp) })
+            let (frame, pc) = unsafe { (get_cfp_iseq(cfp), get_cfp_pc(cfp)) };
+            new_exit_site(version, text, *recompile, frame, pc, code)
         })
     })
 }

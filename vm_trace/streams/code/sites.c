@@ -4,6 +4,7 @@
 #include "vm_trace/streams/code/sites.h"
 #include "vm_trace/base/messages.h"
 #include "vm_trace/capture/method_filter.h"
+#include "vm_trace/streams/code/code_text.h"
 #include "vm_trace/streams/code/versions.h"
 
 #include <stdlib.h>
@@ -124,14 +125,21 @@ locate(const struct rb_vm_trace_site_desc *desc)
     return string;
 }
 
-/* Whether the code of an ISEQ is to be traced; `method` as in a site's description. */
-static bool
-requested_p(const struct rb_iseq_struct *iseq, const void *method)
+/* The label of an ISEQ; the caller owns a reference. `method` as in a site's description. */
+static struct vm_trace_string *
+unit_label(const struct rb_iseq_struct *iseq, const void *method)
 {
     uintptr_t from, to;
     rb_vm_trace_host_iseq_range(iseq, &from, &to);
     struct vm_trace_string *label = rb_vm_trace_version_history_label(from);
-    if (!label) label = locate(&(struct rb_vm_trace_site_desc){ .frame = iseq, .method = method });
+    return label ? label : locate(&(struct rb_vm_trace_site_desc){ .frame = iseq, .method = method });
+}
+
+/* Whether the code of an ISEQ is to be traced; likewise. */
+static bool
+requested_p(const struct rb_iseq_struct *iseq, const void *method)
+{
+    struct vm_trace_string *label = unit_label(iseq, method);
     bool requested = !label || rb_vm_trace_method_requested_p(label->text, label->bytes);
     rb_vm_trace_string_release(label);
     return requested;
@@ -145,6 +153,8 @@ release_texts(struct rb_vm_trace_site *site)
     rb_vm_trace_string_release(site->location);
     rb_vm_trace_string_release(site->iseq);
     rb_vm_trace_string_release(site->callee);
+    rb_vm_trace_code_release(site->code);
+    site->code = NULL;
     site->reason = site->insn = site->location = site->iseq = site->callee = NULL;
 }
 
@@ -256,7 +266,10 @@ rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc)
                                            .location = locate(desc),
                                            .part = part_of(desc),
                                            .inlined = desc->frame != desc->unit,
+                                           .code = desc->code,
+                                           .code_line = desc->code_line,
                                            .iseq = rb_vm_trace_version_history_label(from) };
+        rb_vm_trace_code_text_retain(site->code);
         tell_apart(site, desc);
         if (site->reason && site->insn && site->location) {
             uint32_t *head = unit_head(from);
@@ -276,6 +289,24 @@ rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc)
     if (requested && !site) site = collective_site(desc->kind);
     pthread_mutex_unlock(&rb_vm_trace_capture.lock);
     return site;
+}
+
+struct rb_vm_trace_code *
+rb_vm_trace_code_new(const struct rb_iseq_struct *iseq, uint32_t version, const char *text, size_t text_len)
+{
+    if (!rb_vm_trace_code_wanted_p()) return NULL;
+    pthread_mutex_lock(&rb_vm_trace_capture.lock);
+    struct vm_trace_string *label = unit_label(iseq, NULL);
+    bool requested = label && rb_vm_trace_method_requested_p(label->text, label->bytes);
+    struct rb_vm_trace_code *code = NULL;
+    if (requested) code = rb_vm_trace_code_text_make(label, version, text, text_len);
+    else rb_vm_trace_string_release(label);
+    struct rb_execution_context_struct *ec;
+    struct rb_vm_trace_ractor *ractor = NULL;
+    if (code && rb_vm_trace_code_text_all_p() && trace_on()) ractor = rb_vm_trace_ractor_current(&ec);
+    if (ractor) rb_vm_trace_code_text_write(code, ractor, ec);
+    pthread_mutex_unlock(&rb_vm_trace_capture.lock);
+    return code;
 }
 
 void
@@ -343,6 +374,7 @@ write_site(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_struct
     if (site->iseq && !event_interned(&event, STRING_ISEQ, site->iseq)) return false;
     if (site->callee && !event_interned_rarely(&event, KNOWN(CALLEE), site->callee)) return false;
     if (site->repeated && !event_uint32_rarely(&event, KNOWN(INSN_INDEX), site->insn_index)) return false;
+    if (site->code && !event_uint32_rarely(&event, KNOWN(CODE_LINE), site->code_line)) return false;
     event_uint64(&event, STRING_HITS, report->hits);
     if (report->lost.ns) {
         if (!event_uint64_rarely(&event, KNOWN(LOST_NS), report->lost.ns)) return false;
@@ -375,7 +407,10 @@ report_site(const struct rb_vm_trace_site *site, struct rb_vm_trace_ractor *ract
     struct site_report report = { *site, rb_vm_trace_hits(site->index), rb_vm_trace_lost_time(site->index) };
     if (report.hits == 0 || !kind_requested_p(site)) return;
     add_hits(site, report.hits, totals);
-    if (ractor) write_report(ractor, ec, &report);
+    if (ractor) {
+        rb_vm_trace_code_text_write(site->code, ractor, ec);
+        write_report(ractor, ec, &report);
+    }
     else rb_vm_trace_capture.dead.lost++; /* its event: the hits are in the totals */
 }
 
@@ -433,6 +468,7 @@ copy_for_snapshot(struct site_report *to, const struct rb_vm_trace_site *site)
     rb_vm_trace_string_retain(site->location);
     if (site->iseq) rb_vm_trace_string_retain(site->iseq);
     if (site->callee) rb_vm_trace_string_retain(site->callee);
+    rb_vm_trace_code_text_retain(site->code);
 }
 
 /* A site that is freed before the snapshot has it. */
@@ -467,6 +503,7 @@ rb_vm_trace_sites_snapshot_begin(void)
 {
     snapshot.hits = exits_of(snapshot_hits)->hits;
     rb_vm_trace_hits_copy(snapshot.hits, sites.count);
+    rb_vm_trace_code_text_next_snapshot();
     snapshot.limit = sites.count;
     snapshot.serial = sites.serial;
     snapshot.next = 1;
@@ -504,6 +541,7 @@ rb_vm_trace_sites_snapshot_write(struct rb_vm_trace_ractor *ractor, struct vm_tr
 
     for (size_t i = 0; i < count; i++) {
         add_hits(&batch[i].site, batch[i].hits, totals);
+        rb_vm_trace_code_text_snapshot(batch[i].site.code, ractor);
         write_report(ractor, NULL, &batch[i]);
         release_texts(&batch[i].site);
     }

@@ -5,6 +5,7 @@
 #include "vm_trace/capture/method_filter.h"
 #include "vm_trace/streams/compiles/counters.h"
 #include "vm_trace/streams/states/call_times.h"
+#include "vm_trace/streams/code/code_text.h"
 #include "vm_trace/streams/code/sites.h"
 #include "vm_trace/streams/states/states.h"
 #include "vm_trace/streams/code/versions.h"
@@ -450,6 +451,35 @@ rb_vm_trace_version_end(void)
     rb_vm_trace_string_release(why);
 }
 
+/* --- texts of code ------------------------------------------------------------------------------ */
+
+static bool
+request_code_text(const char *option, uint64_t *rate_out, const char **only_out)
+{
+    (void)rate_out;
+    if (strcmp(option, "hir=all") == 0) option = "hir,all";
+    if (!rb_vm_trace_code_text_parse(option)) return false;
+    *only_out = option;
+    return true;
+}
+
+static bool
+write_code_text_setting(struct vm_trace_event *event)
+{
+    const char *only = rb_vm_trace_compiles.only;
+    unsigned name;
+    if (!only || !rb_vm_trace_known_init()) return true;
+    return writer_interned(event->writer, KNOWN(CODE_TEXT), &name) &&
+        event_text(event, (enum known_string)name, only, strlen(only));
+}
+
+static const char *
+refuse_code_text(uint64_t rate, const char *only)
+{
+    if (!rate || !only || rb_vm_trace_code_wanted_p()) return NULL;
+    return "HIR is kept while ZJIT compiles: start the program with ZJIT and --vm-trace=compiles:hir";
+}
+
 /* --- the streams --------------------------------------------------------------------------------- */
 
 /*
@@ -459,6 +489,8 @@ static const char *
 start_compiles(bool by_flags)
 {
     const struct rb_vm_trace_jit *jit = rb_vm_trace_registered_jit();
+    rb_vm_trace_code_text_next_file();
+    if (by_flags) rb_vm_trace_code_text_keep(rb_vm_trace_compiles.only);
     if (!by_flags && jit) jit->recording(true, rb_vm_trace_compiles.rate > 0, rb_vm_trace_invalidations.rate > 0);
     return NULL;
 }
@@ -485,9 +517,14 @@ unit_freed(uintptr_t unit, bool iseq, struct rb_vm_trace_ractor *ractor, struct 
 struct rb_vm_trace_stream rb_vm_trace_compiles = {
     .name = "compiles",
     .needs_jit = true,
+    .options = "hir, hir=all",
+    .request = request_code_text,
+    .refuse = refuse_code_text,
+    .write_settings = write_code_text_setting,
     .start = start_compiles,
     .jit_ready = start_with_jit,
     .stop = stop_compiles,
+    .after_fork = rb_vm_trace_code_text_next_file,
     .ended = rb_vm_trace_counters_clear,
     .chunk_begun = rb_vm_trace_counters_chunk
 };
