@@ -7,6 +7,7 @@
 #include "vm_trace/session/requests.h"
 #include "vm_trace/session/session_state.h"
 #include "vm_trace/session/vm_options.h"
+#include "vm_trace/streams/code/code_text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -76,6 +77,8 @@ rb_vm_trace_start_by_flags(const struct rb_vm_trace_jit *jit)
     struct rb_vm_trace_config requested = { .jit = jit->name };
     rb_vm_trace_streams_config(requests, &requested);
     bool counters = requested.counters && jit->counters;
+    const char *code_text = given.code_text ? given.code_text : requested.code_text;
+    if (jit->code_text) rb_vm_trace_code_text_keep(code_text);
     if (!given.exits && !given.fallbacks && !given.compiles && !given.invalidations && !counters) {
         if (!given.how || given.later) return NULL;
         given.exits = true;
@@ -88,12 +91,11 @@ rb_vm_trace_start_by_flags(const struct rb_vm_trace_jit *jit)
         .fallback_rate = given.fallbacks ? given.fallback_rate : 0,
         .max_size = rb_vm_trace_session.flags.max_size,
         .compiles = given.compiles,
-        .code_text = given.code_text,
         .invalidations = given.invalidations
     };
     rb_vm_trace_streams_config(requests, &config);
     if (!jit->fallbacks) config.fallback_rate = 0;
-    if (!jit->code_text) config.code_text = NULL;
+    config.code_text = jit->code_text ? code_text : NULL;
     config.counters = counters;
     return rb_vm_trace_start(&config) ? &config : NULL;
 }

@@ -4,12 +4,11 @@
 //! The text is that of `--zjit-dump-hir`. It is made when code is generated from the HIR, for that
 //! names objects which may be dead when the code exits.
 
-use std::collections::HashMap;
+use std::fmt::{self, Write};
 use std::ptr::null;
 
-use crate::hir::{Block, Function, FunctionPrinter, InsnId};
+use crate::hir::{Function, FunctionPrinter, Insn, Invariant};
 use crate::stats::vm_trace::{rb_vm_trace_code_new, rb_vm_trace_code_release, rb_vm_trace_code_wanted_p, CodeTextPtr};
-use crate::trace_base as base;
 
 use super::UNIT;
 
@@ -44,7 +43,10 @@ impl ExitLines {
 /// The text of the code being generated
 struct Current {
     text: CodeText,
-    lines: HashMap<InsnId, u32>,
+    /// Lines at which blocks begin, of those that come
+    blocks: std::vec::IntoIter<u32>,
+    /// The line that was printed last of the block at hand
+    printed: u32,
     /// That of the instruction at hand; 0: it is not in the text
     line: u32,
 }
@@ -56,6 +58,20 @@ fn current() -> Option<&'static mut Current> {
     unsafe { (*(&raw mut CURRENT)).as_mut() }
 }
 
+/// A text with lines. A newline that is not the printer's is a part of a name, and is escaped.
+struct Lines(String);
+
+impl Write for Lines {
+    fn write_str(&mut self, piece: &str) -> fmt::Result {
+        if !piece.contains('\n') || matches!(piece, "\n" | ":\n" | "):\n") {
+            self.0.push_str(piece);
+        } else {
+            self.0.push_str(&piece.replace('\n', "\\n"));
+        }
+        Ok(())
+    }
+}
+
 /// Code is generated from here on.
 pub fn begin_code(function: &Function) {
     forget_code_text();
@@ -63,39 +79,36 @@ pub fn begin_code(function: &Function) {
         return;
     }
     let (iseq, version) = unsafe { UNIT };
-    let text = FunctionPrinter::without_snapshot(function).to_string();
+    let mut lines = Lines(String::with_capacity(16 * 1024));
+    let _ = write!(lines, "{}", FunctionPrinter::without_snapshot(function));
+    let text = lines.0;
     let code = unsafe { rb_vm_trace_code_new(iseq.cast(), version, text.as_ptr(), text.len()) };
     if !code.is_null() {
-        let lines = lines_of(function, &text);
-        unsafe { CURRENT = Some(Current { text: CodeText(code), lines, line: 0 }) };
+        let blocks = block_lines(&text).into_iter();
+        unsafe { CURRENT = Some(Current { text: CodeText(code), blocks, printed: 0, line: 0 }) };
     }
 }
 
-/// Lines of instructions: the text begins with a line for the function, and each block with one of its own.
-fn lines_of(function: &Function, text: &str) -> HashMap<InsnId, u32> {
-    let mut lines = HashMap::with_capacity(function.num_insns());
-    let mut line = 1;
-    for block_id in base::printed_blocks(function) {
-        line += 1;
-        for &id in function.block(block_id).insns() {
-            if base::printed_p(&function.find(id)) {
-                line += 1;
-                lines.insert(id, line);
-            }
-        }
-    }
-    // A text that is not as expected is kept, without lines.
-    if text.lines().count() as u32 != line {
-        lines.clear();
-    }
-    lines
+/// Blocks are in the order in which code is generated. Their instructions are indented.
+fn block_lines(text: &str) -> Vec<u32> {
+    let lines = text.lines().zip(1..).skip(1);
+    lines.filter(|(line, _)| !line.starts_with("  ")).map(|(_, number)| number).collect()
+}
+
+/// Whether FunctionPrinter prints an instruction.
+fn printed_p(insn: &Insn) -> bool {
+    !matches!(insn, Insn::Snapshot { .. } | Insn::PatchPoint { invariant: Invariant::NoTracePoint, .. })
 }
 
 /// The next code is that of the index-th instruction of a block.
-pub fn code_text_at(block: &Block, index: usize) {
-    if let Some(current) = current() {
-        current.line = block.insns().nth(index).and_then(|id| current.lines.get(id)).copied().unwrap_or(0);
+pub fn code_text_at(index: usize, insn: &Insn) {
+    let Some(current) = current() else { return };
+    if index == 0 {
+        current.printed = current.blocks.next().unwrap_or(0);
     }
+    let printed = current.printed > 0 && printed_p(insn);
+    current.printed += printed as u32;
+    current.line = if printed { current.printed } else { 0 };
 }
 
 /// The next code is that of an exit of the instruction in this line ([code_line]).

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use crate::backend::lir::{Assembler, Insn, Opnd, SideExit, Target, CFP, NATIVE_STACK_PTR};
 use crate::codegen::MAX_ISEQ_VERSIONS;
 use crate::cruby::*;
-use crate::hir::{self, BlockId, FrameState, Function, InsnId, Invariant, SideExitReason};
+use crate::hir::{self, FrameState, Function, InsnId, SideExitReason};
 use crate::state::ZJITState;
 use crate::stats::{exit_counter_for_compile_error, exit_counter_for_unhandled_hir_insn, CompileError, Counter};
 use crate::stats::vm_trace::*;
@@ -110,18 +110,6 @@ pub fn count_exit_bytes(asm: &mut Assembler) {
     if recording_compiles() {
         asm.pos_marker(|start, cb| unsafe { EXITS_MADE.1 += (cb.get_write_ptr().as_offset() - start.as_offset()) as u64 });
     }
-}
-
-// --- texts of code -----------------------------------------------------------------------------------------------------
-
-/// The blocks that FunctionPrinter prints, in its order
-pub fn printed_blocks(function: &Function) -> impl Iterator<Item = BlockId> + '_ {
-    function.rpo().into_iter()
-}
-
-/// Whether it prints an instruction.
-pub fn printed_p(insn: &hir::Insn) -> bool {
-    !matches!(insn, hir::Insn::Snapshot { .. } | hir::Insn::PatchPoint { invariant: Invariant::NoTracePoint, .. })
 }
 
 // --- counters -------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ use crate::backend::lir::{
 };
 use crate::codegen::{c_callable, exit_recompile, max_iseq_versions};
 use crate::cruby::*;
-use crate::hir::{self, BlockId, FrameState, Function, InsnId, Invariant, SideExitReason};
+use crate::hir::{self, FrameState, Function, InsnId, SideExitReason};
 use crate::state::ZJITState;
 use crate::stats::{counter_ptr, Counter};
 use crate::stats::vm_trace::*;
@@ -124,18 +124,6 @@ pub fn max_versions() -> usize {
 /// statistics that are kept in any case.
 pub fn exits_made() -> (u64, u64) {
     unsafe { (*counter_ptr(Counter::compiled_side_exit_count), *counter_ptr(Counter::side_exit_size)) }
-}
-
-// --- texts of code -----------------------------------------------------------------------------------------------------
-
-/// The blocks that FunctionPrinter prints, in its order
-pub fn printed_blocks(function: &Function) -> impl Iterator<Item = BlockId> + '_ {
-    function.reverse_post_order().into_iter().filter(|&id| id != function.entries_block)
-}
-
-/// Whether it prints an instruction.
-pub fn printed_p(insn: &hir::Insn) -> bool {
-    !matches!(insn, hir::Insn::Snapshot { .. } | hir::Insn::PatchPoint { invariant: Invariant::NoTracePoint, .. })
 }
 
 // --- counters -------------------------------------------------------------------------------------------------------

@@ -490,7 +490,6 @@ start_compiles(bool by_flags)
 {
     const struct rb_vm_trace_jit *jit = rb_vm_trace_registered_jit();
     rb_vm_trace_code_text_next_file();
-    if (by_flags) rb_vm_trace_code_text_keep(rb_vm_trace_compiles.only);
     if (!by_flags && jit) jit->recording(true, rb_vm_trace_compiles.rate > 0, rb_vm_trace_invalidations.rate > 0);
     return NULL;
 }
