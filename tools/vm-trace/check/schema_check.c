@@ -12,6 +12,7 @@
 #include "topics/samples/sample_check.h"
 #include "topics/kernel/sched_check.h"
 #include "check/schema_check.h"
+#include "topics/compiles/compiled_texts.h"
 #include "topics/exits/site_hits.h"
 #include "topics/fibers/fiber_check.h"
 #include "topics/kernel/syscall_check.h"
@@ -124,6 +125,7 @@ struct schema_check {
     struct stream_counts syscalls, sched, fibers;
     struct sample_check samples;
     struct site_hits hits;
+    struct compiled_texts texts;
 
     struct map clock_of_thread;
     struct clocks *clocks;
@@ -146,6 +148,7 @@ schema_check_new(struct reader *reader, const struct check_rules *rules)
     stream_counts_init(&check->sched, &sched_stream);
     sample_check_init(&check->samples, reader);
     site_hits_init(&check->hits);
+    compiled_texts_init(&check->texts, reader_budget(reader));
     return check;
 }
 
@@ -166,6 +169,7 @@ schema_check_free(struct schema_check *check)
     stream_counts_free(&check->sched);
     sample_check_free(&check->samples);
     site_hits_free(&check->hits);
+    compiled_texts_free(&check->texts);
     map_free(&check->clock_of_thread);
     free(check->clocks);
     free(check);
@@ -435,6 +439,28 @@ check_site(struct schema_check *check, struct process *process, const struct fxt
     if (process->rates[sampled_kind] == 1) site_hits_site(&check->hits, check->reader, event, kind, hits);
 }
 
+/* Texts of code, and sites in them. */
+static void
+check_code(struct schema_check *check, const struct process *process, const struct fxt_event *event)
+{
+    bool ok = compiled_texts_event(&check->texts, reader_pool(check->reader), process->number, event);
+    if (!ok && !check->gaps && !process->cut)
+        FAULT(check, event, "trace code: the part of the text before this one is missing");
+}
+
+/* Chunks of ractors need not be in order, so a site may come before the text that it is in. */
+static void
+finish_code(struct schema_check *check)
+{
+    for (uint32_t i = 0; !check->gaps && i < check->texts.hits.count; i++) {
+        const struct compiled_hits *hits = row_table_at(&check->texts.hits, i);
+        if (!compiled_texts_have(&check->texts, hits))
+            reader_fault(check->reader, FXT_FAULT_SCHEMA, hits->offset,
+                         "trace site: no text of version %" PRIu32 " of its ISEQ has line %" PRIu32, hits->version,
+                         hits->line);
+    }
+}
+
 static void
 check_counter(struct process *process, const struct fxt_event *event)
 {
@@ -485,7 +511,11 @@ check_trace_event(struct schema_check *check, struct process *process, const str
     switch (event->name.id) {
       case STRING_SETTINGS: read_settings(check, process, event); break;
       case STRING_MORE_SETTINGS: read_stream_settings(check, event); break;
-      case STRING_SITE: check_site(check, process, event); break;
+      case STRING_SITE:
+        check_site(check, process, event);
+        check_code(check, process, event);
+        break;
+      case STRING_CODE: check_code(check, process, event); break;
       case STRING_COUNTER: check_counter(process, event); break;
       case STRING_COUNTS: read_counts(check, process, event); break;
       case STRING_SUMMARY: read_summary(check, process, event); break;
@@ -869,6 +899,7 @@ schema_check_finish(struct schema_check *check)
     for (uint32_t i = 0; i < check->process_count; i++)
         finish_process(check, &check->processes[i]);
     if (!reader_moved(check->reader)) site_hits_finish(&check->hits, check->reader, site_rule_of, check);
+    if (!reader_moved(check->reader)) finish_code(check);
     if (!check->gaps && !reader_moved(check->reader))
         allocation_check_finish(&check->allocations, check->reader, is_whole, check);
     for (uint32_t i = 0; i < check->flow_count && !check->gaps; i++) {

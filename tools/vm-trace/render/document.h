@@ -72,6 +72,7 @@ struct table {
     uint64_t more_rows; /* rows not shown; if any, the last row sums them up */
     bool data;          /* for programs only: people read it in the head or in another table */
     bool people;        /* for people only */
+    bool whole_lines;   /* no text is shortened: lines may be longer than the page, as those of code are */
     bool one_line;      /* a row has one line, however short its texts become: for a screen */
     bool prose;         /* people read each row as paragraphs: see document_prose.c */
     const char *minor;  /* id of the column that is left out where space is short and all its texts are the same */

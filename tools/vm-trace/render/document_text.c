@@ -363,7 +363,7 @@ print_table(FILE *out, const struct table *table, unsigned page)
 {
     table_choose_scales(table);
     struct layout layout = {.page = page, .widths = column_widths(table, COUNTS_LEAST), .below = table->column_count};
-    if (table_width(layout.widths, table->column_count) > page) {
+    if (!table->whole_lines && table_width(layout.widths, table->column_count) > page) {
         free(layout.widths);
         layout.widths = column_widths(table, 1);
         hide_minor_column(table, layout.widths);

@@ -51,6 +51,7 @@ scrub_role_of_value(struct fxt_string category, struct fxt_string argument, stru
       case STRING_ISEQ:
       case STRING_LOCATION:
       case STRING_CALLEE: return SCRUB_LABEL;
+      case STRING_TEXT: return trace ? SCRUB_CODE : SCRUB_FREE;
       case STRING_KIND:
       case STRING_OUTCOME:
       case STRING_STATE:

@@ -9,6 +9,7 @@ enum scrub_role {
     SCRUB_WORD,        /* of the schema; not the program's */
     SCRUB_LABEL,       /* Owner#method (path:line), or several of them */
     SCRUB_COMPILATION, /* method@path:line */
+    SCRUB_CODE,        /* lines: the first one is a compilation */
     SCRUB_PATH,
     SCRUB_COMMAND,
     SCRUB_HOST,

@@ -271,12 +271,25 @@ put_compilation(struct scrub *scrub, const char *from, const char *to)
     put_path(scrub, at != NULL ? at : from, to);
 }
 
+/* Its lines stay: other events have their numbers. */
+static void
+put_code(struct scrub *scrub, const char *from, const char *to)
+{
+    for (const char *at = from; at < to;) {
+        const char *newline = memchr(at, '\n', (size_t)(to - at)), *end = newline != NULL ? newline + 1 : to;
+        if (at == from) put_compilation(scrub, at, end);
+        else put_free(scrub, at, end);
+        at = end;
+    }
+}
+
 static void
 put_text(struct scrub *scrub, enum scrub_role role, const char *text, size_t len)
 {
     switch (scrub->keep[SCRUB_PATH] ? SCRUB_ROLES : role) {
       case SCRUB_LABEL: put_labels(scrub, (struct fxt_string){.ptr = text, .len = (uint32_t)len}); break;
       case SCRUB_COMPILATION: put_compilation(scrub, text, text + len); break;
+      case SCRUB_CODE: put_code(scrub, text, text + len); break;
       case SCRUB_PATH: put_path(scrub, text, text + len); break;
       case SCRUB_ROLES: put(scrub, text, text + len); break;
       default: put_free(scrub, text, text + len); break;

@@ -6,6 +6,7 @@
 
 #include "analysis/event_args.h"
 #include "analysis/glob.h"
+#include "topics/compiles/compiled_texts.h"
 #include "topics/compiles/version_history.h"
 #include "base/row_table.h"
 #include "base/xalloc.h"
@@ -18,6 +19,7 @@ enum { EXITS_MAX = 256 * 1024, PIDS_MAX = 64 * 1024, EXIT_KEYS = 8 };
 static enum document_format format = FORMAT_TEXT;
 static const char *table;
 static const char *method;
+static bool whole_code;
 
 /* Exits that differ only in time. */
 struct exit_group {
@@ -45,6 +47,7 @@ struct history {
     struct pool *pool;
     struct glob glob;
     struct version_history versions;
+    struct compiled_texts texts;
     struct row_table exits;     /* of struct exit_group */
     struct row_table processes; /* of struct process */
     uint64_t uncounted;
@@ -94,6 +97,15 @@ add_exit(struct history *history, uint32_t process, const struct fxt_event *even
     row->weighted += weight;
 }
 
+/* The texts of versions, and their sites. */
+static void
+add_code(struct history *history, uint32_t process, const struct fxt_event *event)
+{
+    if (fxt_event_arg(event, STRING_ISEQ) == NULL) return;
+    if (!glob_matches(&history->glob, history->pool, event_text(history->pool, event, STRING_ISEQ))) return;
+    compiled_texts_event(&history->texts, history->pool, process, event);
+}
+
 static void
 note_flags(struct history *history, const struct fxt_event *event)
 {
@@ -123,6 +135,7 @@ on_event(void *context, const struct fxt_event *event)
       case STRING_RECOMPILE_EXIT: add_exit(history, process, event); break;
       case STRING_TRACE:
         if (event->name.id == STRING_SETTINGS) process_at(history, process)->code = event_code_settings(event);
+        add_code(history, process, event);
         if (event->name.id == STRING_JIT) event_code_jit(&process_at(history, process)->code, event);
         break;
     }
@@ -254,6 +267,173 @@ begin_table(const struct history *history, struct document *document, const stru
     return document_table(document, "history", title, COLUMNS(columns));
 }
 
+/* --- code -------------------------------------------------------------------------------------- */
+
+enum { CODE_ISEQ, CODE_VERSION, CODE_LINE, CODE_EXITS, CODE_FALLBACKS, CODE_LOST, CODE_REASON, CODE_CHANGE, CODE_TEXT, CODE_COLUMNS };
+
+/* What happened at a line of a text, over all reasons. */
+struct line_hits {
+    uint64_t exits, fallbacks, lost_ns;
+    uint32_t reason; /* of most of them */
+};
+
+/* Takes the hits of a line from the sorted ones; *from: where those of the text's next lines begin. */
+static struct line_hits
+take_hits(const struct compiled_texts *texts, const struct compiled_text *text, uint32_t line, uint32_t *from)
+{
+    struct line_hits sum = {.reason = STRING_NONE};
+    for (; *from < texts->hits.count; ++*from) {
+        const struct compiled_hits *hits = row_table_at(&texts->hits, *from);
+        bool same = hits->process == text->process && hits->iseq == text->iseq && hits->version == text->version;
+        if (!same || hits->line > line) break;
+        if (hits->line < line) continue;
+        if (sum.reason == STRING_NONE) sum.reason = hits->reason;
+        *(hits->kind == STRING_FALLBACK ? &sum.fallbacks : &sum.exits) += hits->hits;
+        sum.lost_ns += hits->lost_ns;
+    }
+    return sum;
+}
+
+/* The first of the hits of a text, or of those that follow. */
+static uint32_t
+first_hits(const struct compiled_texts *texts, const struct compiled_text *text)
+{
+    uint32_t low = 0, high = texts->hits.count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        const struct compiled_hits *hits = row_table_at(&texts->hits, middle);
+        bool before = hits->process != text->process ? hits->process < text->process
+                      : hits->iseq != text->iseq     ? hits->iseq < text->iseq
+                                                     : hits->version < text->version;
+        if (before) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+/* Why the version before was given up; STRING_NONE: that is unknown. */
+static uint32_t
+why_made(const struct history *history, const struct compiled_text *text)
+{
+    for (uint32_t i = 0; i < history->versions.count; i++) {
+        const struct version_step *step = &history->versions.steps[i];
+        if (step->process == text->process && step->iseq == text->iseq && step->kind == STEP_INVALIDATED &&
+            step->version + 1 == text->version)
+            return step->reason;
+    }
+    return STRING_NONE;
+}
+
+static struct fxt_string
+code_title(const struct history *history, struct document *document, const struct compiled_text *before,
+           const struct compiled_text *text)
+{
+    char bytes[NUMBER_TEXT];
+    struct fxt_string label = string_of(history, text->iseq);
+    const char *kind = text->kind == STRING_HIR ? "HIR" : string_of(history, text->kind).ptr;
+    uint32_t why = why_made(history, text);
+    struct fxt_string made = why == STRING_NONE ? text_of("")
+                                                : document_text(document, ", made after %s",
+                                                                string_of(history, why).ptr);
+    if (text->length == 0)
+        return document_text(document, "%s of version %" PRIu32 " of %s: %s bytes, for which there was no room in the trace",
+                             kind, text->version, label.ptr, with_commas(bytes, text->bytes));
+    if (before == NULL || whole_code)
+        return document_text(document, "%s of version %" PRIu32 " of %s%s", kind, text->version, label.ptr, made.ptr);
+    return document_text(document, "%s of version %" PRIu32 " of %s%s; - and + compare it with version %" PRIu32, kind,
+                         text->version, label.ptr, made.ptr, before->version);
+}
+
+/* Whether a line is shown: all of the first text, and of others what changed or exits, with a line before and behind. */
+static bool *
+shown_lines(const struct text_line *lines, const struct line_hits *hits, size_t count, bool all)
+{
+    bool *shown = xcalloc(count + 1, sizeof *shown);
+    for (size_t i = 0; i < count; i++) {
+        bool of_interest = lines[i].change != TEXT_SAME || hits[i].exits > 0 || hits[i].fallbacks > 0;
+        if (all) shown[i] = true;
+        else if (of_interest)
+            for (size_t near = i > 0 ? i - 1 : 0; near <= i + 1 && near < count; near++) shown[near] = true;
+    }
+    return shown;
+}
+
+static void
+add_code_rows(const struct history *history, struct table *rows, const struct compiled_text *text,
+              const struct text_line *lines, const struct line_hits *hits, const bool *shown, size_t count)
+{
+    static const char *const changes[] = {[TEXT_SAME] = "", [TEXT_ADDED] = "+", [TEXT_REMOVED] = "-"};
+    static const enum style styles[] = {[TEXT_SAME] = STYLE_PLAIN, [TEXT_ADDED] = STYLE_BOLD,
+                                        [TEXT_REMOVED] = STYLE_DIM};
+    for (size_t i = 0; i < count; i++) {
+        if (!shown[i]) {
+            if (i == 0 || shown[i - 1]) table_row(rows)[CODE_TEXT] = cell_text(text_of("..."));
+            continue;
+        }
+        struct cell *cells = table_row(rows);
+        cells[CODE_ISEQ] = cell_text(string_of(history, text->iseq));
+        cells[CODE_VERSION] = cell_number(text->version);
+        if (lines[i].change != TEXT_REMOVED) cells[CODE_LINE] = cell_number(lines[i].number);
+        if (hits[i].exits > 0) cells[CODE_EXITS] = cell_number(hits[i].exits);
+        if (hits[i].fallbacks > 0) cells[CODE_FALLBACKS] = cell_number(hits[i].fallbacks);
+        if (hits[i].lost_ns > 0) cells[CODE_LOST] = cell_number(hits[i].lost_ns);
+        if (hits[i].reason != STRING_NONE) cells[CODE_REASON] = cell_text(string_of(history, hits[i].reason));
+        if (lines[i].change != TEXT_SAME) cells[CODE_CHANGE] = cell_text(text_of(changes[lines[i].change]));
+        cells[CODE_TEXT] = cell_text((struct fxt_string){.ptr = lines[i].ptr, .len = (uint32_t)lines[i].len});
+        cells[CODE_TEXT].style = hits[i].exits > 0 ? STYLE_WORSE : styles[lines[i].change];
+    }
+}
+
+static void
+add_text(const struct history *history, struct document *document, const struct compiled_text *before,
+         const struct compiled_text *text)
+{
+    size_t count;
+    struct text_line *lines = compiled_text_lines(before, text, &count);
+    struct line_hits *hits = xcalloc(count + 1, sizeof *hits);
+    uint64_t fallbacks = 0, lost_ns = 0;
+    uint32_t from = first_hits(&history->texts, text);
+    for (size_t i = 0; i < count; i++) {
+        hits[i].reason = STRING_NONE;
+        if (lines[i].change != TEXT_REMOVED) hits[i] = take_hits(&history->texts, text, lines[i].number, &from);
+        fallbacks += hits[i].fallbacks;
+        lost_ns += hits[i].lost_ns;
+    }
+    const struct column columns[CODE_COLUMNS] = {
+        [CODE_ISEQ] = {"iseq", NULL, COLUMN_TEXT},
+        [CODE_VERSION] = {"version", NULL, COLUMN_NUMBER},
+        [CODE_LINE] = {"line", NULL, COLUMN_NUMBER},
+        [CODE_EXITS] = {"exits", "exits", COLUMN_COUNT},
+        [CODE_FALLBACKS] = {"fallbacks", fallbacks > 0 ? "fallbacks" : NULL, COLUMN_COUNT},
+        [CODE_LOST] = {"lost_ns", lost_ns > 0 ? "lost" : NULL, COLUMN_DURATION},
+        [CODE_REASON] = {"reason", NULL, COLUMN_TEXT},
+        [CODE_CHANGE] = {"change", before != NULL ? "" : NULL, COLUMN_TEXT},
+        [CODE_TEXT] = {"text", "code", COLUMN_TEXT},
+    };
+    struct table *rows = document_table(document, "code", code_title(history, document, before, text),
+                                        COLUMNS(columns));
+    rows->whole_lines = true;
+    bool people = format == FORMAT_TEXT || format == FORMAT_MARKDOWN;
+    bool *shown = shown_lines(lines, hits, count, before == NULL || whole_code || !people);
+    add_code_rows(history, rows, text, lines, hits, shown, count);
+    free(shown);
+    free(hits);
+    free(lines);
+}
+
+/* The code of the versions of an ISEQ whose texts were kept, each as it differs from the one before. */
+static void
+add_texts(const struct history *history, struct document *document, const struct entry *entry)
+{
+    const struct compiled_text *before = NULL;
+    for (uint32_t i = 0; i < history->texts.texts.count; i++) {
+        const struct compiled_text *text = row_table_at(&history->texts.texts, i);
+        if (text->process != entry->process || text->iseq != entry->iseq) continue;
+        add_text(history, document, before, text);
+        if (text->length > 0) before = text;
+    }
+}
+
 /* Exits alone show no versions. Without settings, missing steps may not have been traced or not
  * have happened; but code that exits was compiled. */
 static void
@@ -281,6 +461,7 @@ fill_document(struct history *history, struct document *document)
 {
     struct version_history *versions = &history->versions;
     version_history_sort(versions);
+    compiled_texts_sort(&history->texts);
     add_missing_note(history, document);
     uint32_t most = versions->count + history->exits.count, count = 0;
     struct entry *entries = xcalloc(most ? most : 1, sizeof *entries);
@@ -306,6 +487,8 @@ fill_document(struct history *history, struct document *document)
         struct cell *cells = table_row(rows);
         if (entry->step) add_step(history, document, cells, entry->step);
         else add_exits(history, document, cells, entry->exits);
+        bool last = i + 1 == count || entries[i + 1].process != entry->process || entries[i + 1].iseq != entry->iseq;
+        if (last) add_texts(history, document, entry);
     }
     free(entries);
     return count > 0;
@@ -341,6 +524,7 @@ run(const struct options *options, int argument_count, char **arguments)
                               .glob = {.pattern = pattern, .matches = label_matches}};
     history.pool = reader_pool(history.reader);
     row_table_init(&history.exits, sizeof(struct exit_group), EXIT_KEYS, EXITS_MAX);
+    compiled_texts_init(&history.texts, reader_budget(history.reader));
     row_table_init(&history.processes, sizeof(struct process), 1, PIDS_MAX);
     struct fxt_visitor visitor = {.context = &history, .event = on_event};
     const struct file_bounds bounds = {.end = on_file_end};
@@ -353,12 +537,13 @@ run(const struct options *options, int argument_count, char **arguments)
         else if (!document_print(stdout, &document, format, table)) status = worse(status, STATUS_USAGE);
         document_free(&document);
     }
-    if (history.uncounted + history.versions.uncounted > 0) {
+    if (history.uncounted + history.versions.uncounted + history.texts.uncounted > 0) {
         fprintf(stderr,
                 "vm-trace: history: %" PRIu64 " events are not shown: there are too many different exits or steps\n",
-                history.uncounted + history.versions.uncounted);
+                history.uncounted + history.versions.uncounted + history.texts.uncounted);
     }
     version_history_free(&history.versions);
+    compiled_texts_free(&history.texts);
     row_table_free(&history.exits);
     row_table_free(&history.processes);
     glob_free(&history.glob);
@@ -368,6 +553,7 @@ run(const struct options *options, int argument_count, char **arguments)
 
 static const struct cli_option history_options[] = {
     CLI_OPTION("method", "GLOB", "the method: 'Foo#bar', 'Foo#*', '* (app/foo.rb:12)'", take_text, &method),
+    CLI_OPTION("whole-code", NULL, "all of each version's code, not only what changed or exits", NULL, &whole_code),
     OPTION_FORMAT(format, table), OPTION_MAX_FAULTS, OPTION_MEMORY, {0}};
 
 const struct command command_history = {
@@ -382,7 +568,9 @@ const struct command command_history = {
         "Without it, the last argument is the method. Exits that differ only in time share a line.\n"
         "Times start at the first event of the first file.\n"
         "\n"
-        "The trace needs --zjit-trace-exits, --zjit-trace-compiles and --zjit-trace-invalidation.\n",
+        "The trace needs --zjit-trace-exits, --zjit-trace-compiles and --zjit-trace-invalidation.\n"
+        "With --zjit-trace-compiles=hir (hir,all), the HIR of versions that exit (of all) follows: the\n"
+        "first one with the exits of each instruction, of later ones what differs from the one before.\n",
     .folders = true,
     .options = history_options,
     .run = run,
