@@ -6,7 +6,7 @@
  *
  *      rb_vm_trace_code_new -> sites refer to it -> the first of them that is written has it written before
  *
- * So a trace has the texts of versions that exited; with `hir,all` a text is written when it is
+ * So a trace has the texts of versions that exited, and of those compiled after them; with `hir,all` a text is written when it is
  * made, too. Texts are kept as long as a site or the JIT refers to them, in at most
  * VM_TRACE_CODE_TEXT_BYTES: of later ones only the size is known, which the trace says.
  */

@@ -32,6 +32,7 @@ uint32_t rb_vm_trace_most_sites = VM_TRACE_MAX_SITES;
 /* A site that was hit. */
 struct site_report {
     struct rb_vm_trace_site site;
+    struct rb_vm_trace_code *next_code; /* the text of the version after its own, or NULL */
     uint64_t hits;
     struct vm_trace_lost lost;
 };
@@ -400,15 +401,29 @@ write_report(struct rb_vm_trace_ractor *ractor, struct rb_execution_context_stru
     return rb_vm_trace_event_write(ractor, ec, counter ? write_counter : write_site, report);
 }
 
+/* The text of the version that was compiled after the site's, if the site's is kept: it shows what the exit led to. */
+static struct rb_vm_trace_code *
+next_code(const struct rb_vm_trace_site *of)
+{
+    for (uint32_t index = of->code ? *unit_head(of->unit) : 0; index; index = site_at(index)->next) {
+        const struct rb_vm_trace_site *site = site_at(index);
+        if (site->unit == of->unit && site->version == of->version + 1 && site->code) return site->code;
+    }
+    return NULL;
+}
+
 static void
 report_site(const struct rb_vm_trace_site *site, struct rb_vm_trace_ractor *ractor,
             struct rb_execution_context_struct *ec, struct vm_trace_totals *totals)
 {
-    struct site_report report = { *site, rb_vm_trace_hits(site->index), rb_vm_trace_lost_time(site->index) };
+    struct site_report report = {
+        .site = *site, .hits = rb_vm_trace_hits(site->index), .lost = rb_vm_trace_lost_time(site->index)
+    };
     if (report.hits == 0 || !kind_requested_p(site)) return;
     add_hits(site, report.hits, totals);
     if (ractor) {
         rb_vm_trace_code_text_write(site->code, ractor, ec);
+        rb_vm_trace_code_text_write(next_code(site), ractor, ec);
         write_report(ractor, ec, &report);
     }
     else rb_vm_trace_capture.dead.lost++; /* its event: the hits are in the totals */
@@ -462,13 +477,22 @@ snapshot_hit(const struct rb_vm_trace_site *site)
 static void
 copy_for_snapshot(struct site_report *to, const struct rb_vm_trace_site *site)
 {
-    *to = (struct site_report){ *site, snapshot.hits[site->index], rb_vm_trace_lost_time(site->index) };
+    *to = (struct site_report){ .site = *site, .next_code = next_code(site), .hits = snapshot.hits[site->index],
+                                .lost = rb_vm_trace_lost_time(site->index) };
     rb_vm_trace_string_retain(site->reason);
     rb_vm_trace_string_retain(site->insn);
     rb_vm_trace_string_retain(site->location);
     if (site->iseq) rb_vm_trace_string_retain(site->iseq);
     if (site->callee) rb_vm_trace_string_retain(site->callee);
-    rb_vm_trace_code_text_retain(site->code);
+    rb_vm_trace_code_text_retain(to->site.code);
+    rb_vm_trace_code_text_retain(to->next_code);
+}
+
+static void
+release_report(struct site_report *report)
+{
+    release_texts(&report->site);
+    rb_vm_trace_code_release(report->next_code);
 }
 
 /* A site that is freed before the snapshot has it. */
@@ -513,7 +537,7 @@ rb_vm_trace_sites_snapshot_begin(void)
 void
 rb_vm_trace_sites_snapshot_end(void)
 {
-    for (size_t i = 0; i < snapshot.dead_count; i++) release_texts(&snapshot.dead[i].site);
+    for (size_t i = 0; i < snapshot.dead_count; i++) release_report(&snapshot.dead[i]);
     free(snapshot.dead);
     snapshot.dead = NULL;
     snapshot.dead_count = snapshot.dead_capacity = 0;
@@ -542,8 +566,9 @@ rb_vm_trace_sites_snapshot_write(struct rb_vm_trace_ractor *ractor, struct vm_tr
     for (size_t i = 0; i < count; i++) {
         add_hits(&batch[i].site, batch[i].hits, totals);
         rb_vm_trace_code_text_snapshot(batch[i].site.code, ractor);
+        rb_vm_trace_code_text_snapshot(batch[i].next_code, ractor);
         write_report(ractor, NULL, &batch[i]);
-        release_texts(&batch[i].site);
+        release_report(&batch[i]);
     }
     return more;
 }
@@ -555,6 +580,13 @@ rb_vm_trace_sites_unit_freed(uintptr_t unit, bool iseq, struct rb_vm_trace_racto
     pthread_mutex_lock(&rb_vm_trace_capture.lock);
     if (sites.unit_size) {
         uint32_t *link = unit_head(unit);
+        /* All are there while they are reported: one may refer to the text of another. */
+        for (uint32_t index = *link; index; index = site_at(index)->next) {
+            const struct rb_vm_trace_site *site = site_at(index);
+            if (site->unit != unit) continue;
+            report_site(site, ractor, ec, &rb_vm_trace_capture.dead);
+            keep_for_snapshot(site);
+        }
         while (*link) {
             struct rb_vm_trace_site *site = site_at(*link);
             if (site->unit != unit) {
@@ -562,9 +594,7 @@ rb_vm_trace_sites_unit_freed(uintptr_t unit, bool iseq, struct rb_vm_trace_racto
                 continue;
             }
             *link = site->next;
-            report_site(site, ractor, ec, &rb_vm_trace_capture.dead);
             rb_vm_trace_hits_clear(site->index);
-            keep_for_snapshot(site);
             release_texts(site);
             site->unit = 0;
             site->next = sites.free;
