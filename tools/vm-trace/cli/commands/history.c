@@ -338,23 +338,42 @@ code_title(const struct history *history, struct document *document, const struc
     if (text->length == 0)
         return document_text(document, "%s of version %" PRIu32 " of %s: %s bytes, for which there was no room in the trace",
                              kind, text->version, label.ptr, with_commas(bytes, text->bytes));
-    if (before == NULL || whole_code)
+    if (before == NULL)
         return document_text(document, "%s of version %" PRIu32 " of %s%s", kind, text->version, label.ptr, made.ptr);
     return document_text(document, "%s of version %" PRIu32 " of %s%s; - and + compare it with version %" PRIu32, kind,
                          text->version, label.ptr, made.ptr, before->version);
 }
 
-/* Whether a line is shown: all of the first text, and of others what changed or exits, with a line before and behind. */
-static bool *
-shown_lines(const struct text_line *lines, const struct line_hits *hits, size_t count, bool all)
+static bool
+of_interest_p(const struct text_line *line, const struct line_hits *hits)
 {
-    bool *shown = xcalloc(count + 1, sizeof *shown);
-    for (size_t i = 0; i < count; i++) {
-        bool of_interest = lines[i].change != TEXT_SAME || hits[i].exits > 0 || hits[i].fallbacks > 0;
-        if (all) shown[i] = true;
-        else if (of_interest)
-            for (size_t near = i > 0 ? i - 1 : 0; near <= i + 1 && near < count; near++) shown[near] = true;
+    return line->change != TEXT_SAME || hits->exits > 0 || hits->fallbacks > 0;
+}
+
+/* The block that a line is in: instructions are indented. */
+static void
+find_block(const struct text_line *lines, size_t count, size_t at, size_t *from, size_t *to)
+{
+    *from = at;
+    *to = at + 1;
+    while (*from > 0 && *lines[*from].ptr == ' ') --*from;
+    while (*to < count && lines[*to].len > 0 && *lines[*to].ptr == ' ') ++*to;
+}
+
+/* Whether a line is shown: of a first text the blocks that exit, or all if none does; of others what changed or exits,
+ * with a line before and behind. */
+static bool *
+shown_lines(const struct text_line *lines, const struct line_hits *hits, size_t count, bool first, bool all)
+{
+    bool *shown = xcalloc(count + 1, sizeof *shown), any = false;
+    for (size_t i = 0; i < count && !all; i++) {
+        size_t from = i > 0 ? i - 1 : 0, to = i + 2 < count ? i + 2 : count;
+        if (!of_interest_p(&lines[i], &hits[i])) continue;
+        if (first) find_block(lines, count, i, &from, &to);
+        memset(shown + from, true, to - from);
+        any = true;
     }
+    if (all || (first && !any)) memset(shown, true, count);
     return shown;
 }
 
@@ -414,7 +433,7 @@ add_text(const struct history *history, struct document *document, const struct 
                                         COLUMNS(columns));
     rows->whole_lines = true;
     bool people = format == FORMAT_TEXT || format == FORMAT_MARKDOWN;
-    bool *shown = shown_lines(lines, hits, count, before == NULL || whole_code || !people);
+    bool *shown = shown_lines(lines, hits, count, before == NULL, whole_code || !people);
     add_code_rows(history, rows, text, lines, hits, shown, count);
     free(shown);
     free(hits);
@@ -569,8 +588,9 @@ const struct command command_history = {
         "Times start at the first event of the first file.\n"
         "\n"
         "The trace needs --zjit-trace-exits, --zjit-trace-compiles and --zjit-trace-invalidation.\n"
-        "With --zjit-trace-compiles=hir (hir,all), the HIR of versions that exit (of all) follows: the\n"
-        "first one with the exits of each instruction, of later ones what differs from the one before.\n",
+        "With --zjit-trace-compiles=hir (hir,all), the HIR of versions that exit (of all) follows, with\n"
+        "the exits of each instruction: of the first one the blocks that exit, of later ones what\n"
+        "differs from the one before. --whole-code prints all of it.\n",
     .folders = true,
     .options = history_options,
     .run = run,
