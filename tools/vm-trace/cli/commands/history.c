@@ -271,67 +271,14 @@ begin_table(const struct history *history, struct document *document, const stru
 
 enum { CODE_ISEQ, CODE_VERSION, CODE_LINE, CODE_EXITS, CODE_FALLBACKS, CODE_LOST, CODE_REASON, CODE_CHANGE, CODE_TEXT, CODE_COLUMNS };
 
-/* What happened at a line of a text, over all reasons. */
-struct line_hits {
-    uint64_t exits, fallbacks, lost_ns;
-    uint32_t reason; /* of most of them */
-};
-
-/* Takes the hits of a line from the sorted ones; *from: where those of the text's next lines begin. */
-static struct line_hits
-take_hits(const struct compiled_texts *texts, const struct compiled_text *text, uint32_t line, uint32_t *from)
-{
-    struct line_hits sum = {.reason = STRING_NONE};
-    for (; *from < texts->hits.count; ++*from) {
-        const struct compiled_hits *hits = row_table_at(&texts->hits, *from);
-        bool same = hits->process == text->process && hits->iseq == text->iseq && hits->version == text->version;
-        if (!same || hits->line > line) break;
-        if (hits->line < line) continue;
-        if (sum.reason == STRING_NONE) sum.reason = hits->reason;
-        *(hits->kind == STRING_FALLBACK ? &sum.fallbacks : &sum.exits) += hits->hits;
-        sum.lost_ns += hits->lost_ns;
-    }
-    return sum;
-}
-
-/* The first of the hits of a text, or of those that follow. */
-static uint32_t
-first_hits(const struct compiled_texts *texts, const struct compiled_text *text)
-{
-    uint32_t low = 0, high = texts->hits.count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        const struct compiled_hits *hits = row_table_at(&texts->hits, middle);
-        bool before = hits->process != text->process ? hits->process < text->process
-                      : hits->iseq != text->iseq     ? hits->iseq < text->iseq
-                                                     : hits->version < text->version;
-        if (before) low = middle + 1;
-        else high = middle;
-    }
-    return low;
-}
-
-/* Why the version before was given up; STRING_NONE: that is unknown. */
-static uint32_t
-why_made(const struct history *history, const struct compiled_text *text)
-{
-    for (uint32_t i = 0; i < history->versions.count; i++) {
-        const struct version_step *step = &history->versions.steps[i];
-        if (step->process == text->process && step->iseq == text->iseq && step->kind == STEP_INVALIDATED &&
-            step->version + 1 == text->version)
-            return step->reason;
-    }
-    return STRING_NONE;
-}
-
 static struct fxt_string
 code_title(const struct history *history, struct document *document, const struct compiled_text *before,
            const struct compiled_text *text)
 {
     char bytes[NUMBER_TEXT];
     struct fxt_string label = string_of(history, text->iseq);
-    const char *kind = text->kind == STRING_HIR ? "HIR" : string_of(history, text->kind).ptr;
-    uint32_t why = why_made(history, text);
+    const char *kind = code_kind(text);
+    uint32_t why = code_why_made(&history->versions, text->process, text);
     struct fxt_string made = why == STRING_NONE ? text_of("")
                                                 : document_text(document, ", made after %s",
                                                                 string_of(history, why).ptr);
@@ -344,62 +291,30 @@ code_title(const struct history *history, struct document *document, const struc
                          text->version, label.ptr, made.ptr, before->version);
 }
 
-static bool
-of_interest_p(const struct text_line *line, const struct line_hits *hits)
-{
-    return line->change != TEXT_SAME || hits->exits > 0 || hits->fallbacks > 0;
-}
-
-/* The block that a line is in: instructions are indented. */
-static void
-find_block(const struct text_line *lines, size_t count, size_t at, size_t *from, size_t *to)
-{
-    *from = at;
-    *to = at + 1;
-    while (*from > 0 && *lines[*from].ptr == ' ') --*from;
-    while (*to < count && lines[*to].len > 0 && *lines[*to].ptr == ' ') ++*to;
-}
-
-/* Whether a line is shown: of a first text the blocks that exit, or all if none does; of others what changed or exits,
- * with a line before and behind. */
-static bool *
-shown_lines(const struct text_line *lines, const struct line_hits *hits, size_t count, bool first, bool all)
-{
-    bool *shown = xcalloc(count + 1, sizeof *shown), any = false;
-    for (size_t i = 0; i < count && !all; i++) {
-        size_t from = i > 0 ? i - 1 : 0, to = i + 2 < count ? i + 2 : count;
-        if (!of_interest_p(&lines[i], &hits[i])) continue;
-        if (first) find_block(lines, count, i, &from, &to);
-        memset(shown + from, true, to - from);
-        any = true;
-    }
-    if (all || (first && !any)) memset(shown, true, count);
-    return shown;
-}
-
 static void
 add_code_rows(const struct history *history, struct table *rows, const struct compiled_text *text,
-              const struct text_line *lines, const struct line_hits *hits, const bool *shown, size_t count)
+              const struct code_line *lines, size_t count, bool all)
 {
     static const char *const changes[] = {[TEXT_SAME] = "", [TEXT_ADDED] = "+", [TEXT_REMOVED] = "-"};
     static const enum style styles[] = {[TEXT_SAME] = STYLE_PLAIN, [TEXT_ADDED] = STYLE_BOLD,
                                         [TEXT_REMOVED] = STYLE_DIM};
     for (size_t i = 0; i < count; i++) {
-        if (!shown[i]) {
-            if (i == 0 || shown[i - 1]) table_row(rows)[CODE_TEXT] = cell_text(text_of("..."));
+        const struct code_line *line = &lines[i];
+        if (!all && !line->shown) {
+            if (i == 0 || lines[i - 1].shown) table_row(rows)[CODE_TEXT] = cell_text(text_of("..."));
             continue;
         }
         struct cell *cells = table_row(rows);
         cells[CODE_ISEQ] = cell_text(string_of(history, text->iseq));
         cells[CODE_VERSION] = cell_number(text->version);
-        if (lines[i].change != TEXT_REMOVED) cells[CODE_LINE] = cell_number(lines[i].number);
-        if (hits[i].exits > 0) cells[CODE_EXITS] = cell_number(hits[i].exits);
-        if (hits[i].fallbacks > 0) cells[CODE_FALLBACKS] = cell_number(hits[i].fallbacks);
-        if (hits[i].lost_ns > 0) cells[CODE_LOST] = cell_number(hits[i].lost_ns);
-        if (hits[i].reason != STRING_NONE) cells[CODE_REASON] = cell_text(string_of(history, hits[i].reason));
-        if (lines[i].change != TEXT_SAME) cells[CODE_CHANGE] = cell_text(text_of(changes[lines[i].change]));
-        cells[CODE_TEXT] = cell_text((struct fxt_string){.ptr = lines[i].ptr, .len = (uint32_t)lines[i].len});
-        cells[CODE_TEXT].style = hits[i].exits > 0 ? STYLE_WORSE : styles[lines[i].change];
+        if (line->change != TEXT_REMOVED) cells[CODE_LINE] = cell_number(line->number);
+        if (line->exits > 0) cells[CODE_EXITS] = cell_number(line->exits);
+        if (line->fallbacks > 0) cells[CODE_FALLBACKS] = cell_number(line->fallbacks);
+        if (line->lost_ns > 0) cells[CODE_LOST] = cell_number(line->lost_ns);
+        if (line->reason != STRING_NONE) cells[CODE_REASON] = cell_text(string_of(history, line->reason));
+        if (line->change != TEXT_SAME) cells[CODE_CHANGE] = cell_text(text_of(changes[line->change]));
+        cells[CODE_TEXT] = cell_text((struct fxt_string){.ptr = line->ptr, .len = (uint32_t)line->len});
+        cells[CODE_TEXT].style = line->exits > 0 ? STYLE_WORSE : styles[line->change];
     }
 }
 
@@ -408,15 +323,11 @@ add_text(const struct history *history, struct document *document, const struct 
          const struct compiled_text *text)
 {
     size_t count;
-    struct text_line *lines = compiled_text_lines(before, text, &count);
-    struct line_hits *hits = xcalloc(count + 1, sizeof *hits);
+    struct code_line *lines = code_lines(&history->texts, before, text, &count);
     uint64_t fallbacks = 0, lost_ns = 0;
-    uint32_t from = first_hits(&history->texts, text);
     for (size_t i = 0; i < count; i++) {
-        hits[i].reason = STRING_NONE;
-        if (lines[i].change != TEXT_REMOVED) hits[i] = take_hits(&history->texts, text, lines[i].number, &from);
-        fallbacks += hits[i].fallbacks;
-        lost_ns += hits[i].lost_ns;
+        fallbacks += lines[i].fallbacks;
+        lost_ns += lines[i].lost_ns;
     }
     const struct column columns[CODE_COLUMNS] = {
         [CODE_ISEQ] = {"iseq", NULL, COLUMN_TEXT},
@@ -433,10 +344,7 @@ add_text(const struct history *history, struct document *document, const struct 
                                         COLUMNS(columns));
     rows->whole_lines = true;
     bool people = format == FORMAT_TEXT || format == FORMAT_MARKDOWN;
-    bool *shown = shown_lines(lines, hits, count, before == NULL, whole_code || !people);
-    add_code_rows(history, rows, text, lines, hits, shown, count);
-    free(shown);
-    free(hits);
+    add_code_rows(history, rows, text, lines, count, whole_code || !people);
     free(lines);
 }
 

@@ -149,7 +149,7 @@ compiled_texts_sort(struct compiled_texts *texts)
 /* --- what changed -------------------------------------------------------------------------------- */
 
 struct lines {
-    struct text_line *lines;
+    struct code_line *lines;
     uint64_t *hashes; /* of each, without the numbers of values and blocks */
     size_t count;
 };
@@ -162,7 +162,7 @@ word_p(char c)
 
 /* The length of "v12" or "bb3" at `at`; 0: there is no such number. */
 static size_t
-number_length(const struct text_line *line, size_t at)
+number_length(const struct code_line *line, size_t at)
 {
     size_t i = at;
     if (at > 0 && word_p(line->ptr[at - 1])) return 0;
@@ -175,7 +175,7 @@ number_length(const struct text_line *line, size_t at)
 }
 
 static uint64_t
-hash_without_numbers(const struct text_line *line)
+hash_without_numbers(const struct code_line *line)
 {
     uint64_t hash = line->len > 0 ? 1 : 2;
     for (size_t i = 0; i < line->len;) {
@@ -197,8 +197,8 @@ lines_of(const struct compiled_text *text)
     for (size_t at = 0; at < text->length;) {
         const char *from = text->text + at, *end = memchr(from, '\n', text->length - at);
         size_t len = end != NULL ? (size_t)(end - from) : text->length - at;
-        struct text_line *line = &lines.lines[lines.count];
-        *line = (struct text_line){.ptr = from, .len = len, .number = (uint32_t)lines.count + 1};
+        struct code_line *line = &lines.lines[lines.count];
+        *line = (struct code_line){.ptr = from, .len = len, .number = (uint32_t)lines.count + 1};
         lines.hashes[lines.count++] = hash_without_numbers(line);
         at += len + 1;
     }
@@ -213,12 +213,12 @@ lines_free(struct lines *lines)
 }
 
 struct merged {
-    struct text_line *lines;
+    struct code_line *lines;
     size_t count;
 };
 
 static void
-merge_line(struct merged *merged, const struct text_line *line, enum text_change change)
+merge_line(struct merged *merged, const struct code_line *line, enum text_change change)
 {
     merged->lines[merged->count] = *line;
     merged->lines[merged->count++].change = change;
@@ -257,8 +257,8 @@ merge_middle(struct merged *merged, const struct lines *before, size_t before_en
     free(longest);
 }
 
-struct text_line *
-compiled_text_lines(const struct compiled_text *before_text, const struct compiled_text *now_text, size_t *count_out)
+static struct code_line *
+compared_lines(const struct compiled_text *before_text, const struct compiled_text *now_text, size_t *count_out)
 {
     struct lines now = lines_of(now_text);
     *count_out = now.count;
@@ -281,4 +281,96 @@ compiled_text_lines(const struct compiled_text *before_text, const struct compil
     lines_free(&now);
     *count_out = merged.count;
     return merged.lines;
+}
+
+/* --- what happened in them ------------------------------------------------------------------------------- */
+
+/* The first of the hits of a text, or of those that follow. */
+static uint32_t
+first_hits(const struct compiled_texts *texts, const struct compiled_text *text)
+{
+    uint32_t low = 0, high = texts->hits.count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        const struct compiled_hits *hits = row_table_at(&texts->hits, middle);
+        if (compare_keys(&hits->process, &text->process, TEXT_KEYS) < 0) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+/* Takes the hits of a line from the sorted ones; *from: where those of the text's next lines begin. */
+static void
+take_hits(const struct compiled_texts *texts, const struct compiled_text *text, struct code_line *line, uint32_t *from)
+{
+    for (; *from < texts->hits.count; ++*from) {
+        const struct compiled_hits *hits = row_table_at(&texts->hits, *from);
+        if (compare_keys(&hits->process, &text->process, TEXT_KEYS) != 0 || hits->line > line->number) return;
+        if (hits->line < line->number) continue;
+        if (line->reason == STRING_NONE) line->reason = hits->reason;
+        *(hits->kind == STRING_FALLBACK ? &line->fallbacks : &line->exits) += hits->hits;
+        line->lost_ns += hits->lost_ns;
+    }
+}
+
+static bool
+of_interest_p(const struct code_line *line)
+{
+    return line->change != TEXT_SAME || line->exits > 0 || line->fallbacks > 0;
+}
+
+/* The block that a line is in: instructions are indented. */
+static void
+find_block(const struct code_line *lines, size_t count, size_t at, size_t *from, size_t *to)
+{
+    *from = at;
+    *to = at + 1;
+    while (*from > 0 && *lines[*from].ptr == ' ') --*from;
+    while (*to < count && lines[*to].len > 0 && *lines[*to].ptr == ' ') ++*to;
+}
+
+static void
+choose_shown(struct code_line *lines, size_t count, bool first)
+{
+    bool any = false;
+    for (size_t i = 0; i < count; i++) {
+        size_t from = i > 0 ? i - 1 : 0, to = i + 2 < count ? i + 2 : count;
+        if (!of_interest_p(&lines[i])) continue;
+        if (first) find_block(lines, count, i, &from, &to);
+        for (size_t at = from; at < to; at++) lines[at].shown = true;
+        any = true;
+    }
+    for (size_t i = 0; i < count && first && !any; i++) lines[i].shown = true;
+}
+
+struct code_line *
+code_lines(const struct compiled_texts *texts, const struct compiled_text *before, const struct compiled_text *text,
+           size_t *count_out)
+{
+    struct code_line *lines = compared_lines(before, text, count_out);
+    uint32_t from = first_hits(texts, text);
+    for (size_t i = 0; i < *count_out; i++) {
+        lines[i].reason = STRING_NONE;
+        if (lines[i].change != TEXT_REMOVED) take_hits(texts, text, &lines[i], &from);
+    }
+    choose_shown(lines, *count_out, before == NULL);
+    return lines;
+}
+
+uint32_t
+code_why_made(const struct version_history *history, uint32_t process, const struct compiled_text *text)
+{
+    for (uint32_t i = 0; i < history->count; i++) {
+        const struct version_step *step = &history->steps[i];
+        if (step->process == process && step->iseq == text->iseq && step->kind == STEP_INVALIDATED &&
+            step->version + 1 == text->version)
+            return step->reason;
+    }
+    return STRING_NONE;
+}
+
+const char *
+code_kind(const struct compiled_text *text)
+{
+    return text->kind == STRING_HIR ? "HIR" : "Code";
 }

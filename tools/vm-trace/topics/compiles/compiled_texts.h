@@ -4,13 +4,14 @@
  * fallbacks, lost time.
  *
  *      compiled_texts_init -> compiled_texts_event for every event `code` and `site` -> compiled_texts_sort
- *      -> compiled_text_lines of each text that is to be shown -> compiled_texts_free
+ *      -> code_lines of each text that is to be shown -> compiled_texts_free
  *
  * A version is known by its process, its ISEQ and its number. Where ISEQs share a label, as those of evals do, the
  * last text of a number stands for all of them.
  */
 #include "base/row_table.h"
 #include "fxt/reader.h"
+#include "topics/compiles/version_history.h"
 
 enum { COMPILED_TEXTS_MAX = 256 * 1024, COMPILED_HITS_MAX = 1024 * 1024 };
 
@@ -52,16 +53,26 @@ void compiled_texts_sort(struct compiled_texts *texts);
 
 enum text_change { TEXT_SAME, TEXT_ADDED, TEXT_REMOVED };
 
-struct text_line {
+/* A line of a text, or one that only the text before it had. */
+struct code_line {
     const char *ptr; /* into the text that has it, without the newline */
     size_t len;
     uint32_t number; /* in that text, from 1 */
     enum text_change change;
+    uint64_t exits, fallbacks, lost_ns; /* over all reasons */
+    uint32_t reason;                    /* of most of them; STRING_NONE: nothing happened there */
+    bool shown; /* of interest: in a first text the blocks that exit, or all if none does; in others what changed or
+                   exits, with a line before and behind */
 };
 
-/* Returns the lines of a text, and between them those that only the text before it had; malloc'ed. Lines that differ
- * only in numbers of values and blocks (v12, bb3) are the same. before: NULL for none: then no line is a change. */
-struct text_line *compiled_text_lines(const struct compiled_text *before, const struct compiled_text *now,
-                                      size_t *count_out);
+/* Returns the lines of a text, malloc'ed; once sorted. Lines that differ only in numbers of values and blocks (v12, bb3)
+ * are the same as in the text before, which is NULL for the first one. */
+struct code_line *code_lines(const struct compiled_texts *texts, const struct compiled_text *before,
+                             const struct compiled_text *text, size_t *count_out);
+/* Why the version before was given up: the reason of its invalidation; STRING_NONE: that is unknown. process: as the
+ * history has it. */
+uint32_t code_why_made(const struct version_history *history, uint32_t process, const struct compiled_text *text);
+/* "HIR". */
+const char *code_kind(const struct compiled_text *text);
 
 #endif
