@@ -11,6 +11,7 @@
 #include "page/page.h"
 #include "page/page_advice.h"
 #include "page/page_calls.h"
+#include "page/page_code.h"
 #include "page/page_cost.h"
 #include "page/page_first.h"
 #include "page/page_kernel.h"
@@ -78,6 +79,9 @@ static const char samples_script[] =
     ;
 static const char sources_script[] =
 #include "sources.js.inc"
+    ;
+static const char code_script[] =
+#include "code.js.inc"
     ;
 static const char call_slices_script[] =
 #include "call_slices.js.inc"
@@ -331,6 +335,7 @@ print_page(FILE *out, struct page_data *data, struct report *report, struct page
     print_page_calls(&page);
     print_page_kernel(&page);
     print_page_samples(&page);
+    print_page_code(&page);
     if (sources != NULL) print_page_sources(&page, sources);
     print_page_bins(&page.json, &page.bins);
     print_strings(&page);
@@ -360,6 +365,7 @@ print_page(FILE *out, struct page_data *data, struct report *report, struct page
     fputs(kernel_script, out);
     fputs(samples_script, out);
     fputs(sources_script, out);
+    fputs(code_script, out);
     fputs(call_slices_script, out);
     fputs(lanes_script, out);
     fputs(call_sums_script, out);

@@ -148,6 +148,7 @@ on_event(void *context, const struct fxt_event *event)
     data->timed |= page_execution_event(&data->execution, data->pool, process, event);
     bool is_call = call_slices_event(&data->calls, data->pool, data->over_time.tracks.file, process, event);
     version_history_event(&data->history, data->pool, 0, event);
+    compiled_texts_event(&data->texts, data->pool, process, event);
     /* Their tracks are those of no thread. */
     if (event->category.id == STRING_EXECUTION || event->category.id == STRING_SCHED) return;
     uint32_t runs = event_text(data->pool, event, STRING_THREAD);
@@ -229,6 +230,7 @@ page_data_init(struct page_data *data, size_t memory_bytes, const struct trace_c
     data->kernel.callers.found = page_series_on_caller;
     data->kernel.cpus.slice = page_series_on_cpu;
     data->kernel.cpus.held.common = page_series_on_held;
+    compiled_texts_init(&data->texts, reader_budget(data->reader));
     call_slices_init(&data->calls, reader_budget(data->reader));
     data->calls_shown_max = PAGE_CALLS_SHOWN;
     page_exits_init(&data->exits);
@@ -247,6 +249,7 @@ page_data_free(struct page_data *data)
     call_slices_free(&data->calls);
     kernel_sums_free(&data->kernel);
     version_history_free(&data->history);
+    compiled_texts_free(&data->texts);
     page_exits_free(&data->exits);
     trace_filter_free(&data->filter);
     reader_free(data->reader);
@@ -286,6 +289,7 @@ page_data_finish(struct page_data *data)
     page_exits_finish(&data->exits, data->pool, &data->filter, exact, data->last_ns);
     page_execution_finish(&data->execution);
     version_history_sort(&data->history);
+    compiled_texts_sort(&data->texts);
     page_threads_finish(&data->over_time);
     if (data->filter.picks) data->exact_exits = data->exits.exits;
     call_slices_finish(&data->calls);

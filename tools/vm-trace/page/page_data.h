@@ -17,7 +17,7 @@
 #include "topics/states/execution_page.h"
 #include "topics/threads/thread_page.h"
 #include "topics/trace_choice.h"
-#include "topics/compiles/version_history.h"
+#include "topics/compiles/compiled_texts.h"
 #include "base/row_table.h"
 #include "base/status.h"
 
@@ -59,6 +59,8 @@ struct page_data {
     bool timed;      /* the trace has the stream `states` */
     struct page_execution execution;
     struct version_history history; /* of all processes; recorded with the stream `states`, too */
+
+    struct compiled_texts texts;
 
     uint64_t compiles, compile_ns; /* of ISEQs */
     uint64_t invalidations;

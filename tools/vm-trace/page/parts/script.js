@@ -17,6 +17,7 @@
 //   sample_states, sampled …: see samples.js
 //   first: see first.js
 //   cost, states, interpreted, slices, lost_bins: see cost.js
+//   code       texts of compiled versions: see code.js
 //   sources    texts of files with exits: see sources.js
 //   advised    [reason, is a fallback, number in advice]
 //   advice     [meaning, causes, helps], not numbers but texts
@@ -556,6 +557,7 @@
   const sources = sources_view({
     data, S, bins, search, tabs, page_window, breakable, $, el, number, plural, time, time_column,
   });
+  code_view({ data, S, search, $, el, number, plural, time, time_column });
   const cost = cost_view({
     data, S, bins, search, page_window, rows, $, el, svg, number, percent, plural, time, time_column, lists,
   });

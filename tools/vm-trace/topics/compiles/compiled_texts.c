@@ -121,6 +121,12 @@ compare_keys(const uint32_t *a, const uint32_t *b, unsigned words)
     return 0;
 }
 
+int
+compiled_hits_compare(const struct compiled_hits *hits, const struct compiled_text *text)
+{
+    return compare_keys(&hits->process, &text->process, TEXT_KEYS);
+}
+
 static int
 compare_texts(const void *left, const void *right, void *context)
 {
@@ -293,7 +299,7 @@ first_hits(const struct compiled_texts *texts, const struct compiled_text *text)
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         const struct compiled_hits *hits = row_table_at(&texts->hits, middle);
-        if (compare_keys(&hits->process, &text->process, TEXT_KEYS) < 0) low = middle + 1;
+        if (compiled_hits_compare(hits, text) < 0) low = middle + 1;
         else high = middle;
     }
     return low;
@@ -305,7 +311,7 @@ take_hits(const struct compiled_texts *texts, const struct compiled_text *text, 
 {
     for (; *from < texts->hits.count; ++*from) {
         const struct compiled_hits *hits = row_table_at(&texts->hits, *from);
-        if (compare_keys(&hits->process, &text->process, TEXT_KEYS) != 0 || hits->line > line->number) return;
+        if (compiled_hits_compare(hits, text) != 0 || hits->line > line->number) return;
         if (hits->line < line->number) continue;
         if (line->reason == STRING_NONE) line->reason = hits->reason;
         *(hits->kind == STRING_FALLBACK ? &line->fallbacks : &line->exits) += hits->hits;

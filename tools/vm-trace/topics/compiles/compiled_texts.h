@@ -51,6 +51,9 @@ bool compiled_texts_have(struct compiled_texts *texts, const struct compiled_hit
 /* Sorts texts by process, ISEQ and version, and hits by these and by line; each line's most frequent ones first. */
 void compiled_texts_sort(struct compiled_texts *texts);
 
+/* Whether hits belong to a text (0), to one before it (< 0) or behind it. */
+int compiled_hits_compare(const struct compiled_hits *hits, const struct compiled_text *text);
+
 enum text_change { TEXT_SAME, TEXT_ADDED, TEXT_REMOVED };
 
 /* A line of a text, or one that only the text before it had. */
