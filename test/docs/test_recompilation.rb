@@ -22,9 +22,14 @@ class TestRecompilationDoc < Minitest::Test
     # Titles and heads of tables are shown as they are printed.
     blocks = DOC.scan(/^```(\w*)\n(.*?)^```$/m).select { |kind, _| kind.empty? }
     shown = blocks.map(&:last).join.lines.grep(/\A(?:[A-Z][^:]*: \d|  +[a-z])/).grep_v(/\A  in all/)
-    printed = [report, before, difference, after].join.lines.map { |line| line.split.join(" ") }
-    assert_operator shown.size, :>=, 5
-    shown.each { |line| assert_includes printed, line.split.join(" ") }
+    code = outputs.fetch(%w[history code.fxt])
+    plain = ->(line) { line.gsub(/0x\h{6,}/, "0x").split.join(" ") }
+    printed = [report, before, code, difference, after].join.lines.map(&plain)
+    assert_operator shown.size, :>=, 12
+    shown.each { |line| assert_includes printed, plain[line] }
+    assert_match(/^ +[\d,]+ +v\d+:Fixnum = FixnumMult /, code)
+    assert_match(/^ +6 +SideExit NoProfileSend recompile$/, code)
+    assert_match(/^ +- +v\d+:Bignum = GuardType .*\n.*\n +\+ +v\d+:BasicObject = Send .*polymorphic call site$/, code)
     # The loop: the same reason in each version there is.
     versions = report[/^Recompiled: .*\n.*\n +(\d+) .*Index#bucket \(examples/, 1].to_i
     assert_operator versions, :>=, 3, report
