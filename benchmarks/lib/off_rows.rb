@@ -13,6 +13,7 @@ module Bench
                   "ISEQ that dies"].freeze
     COMPILED = [1_500, 5_000, 20_000].freeze
     MOST_COMPILING = 1.05
+    MOST_WITH_TEXTS = 1.10
 
     private
 
@@ -59,6 +60,23 @@ module Bench
       jits.to_a.product(COMPILED) do |(jit, sides), methods|
         add_compiling_row("#{jit}: compiling #{methods} methods", methods, *sides)
       end
+      add_code_text_row(COMPILED.first)
+    end
+
+    # What texts of code add to a trace of compilations and exits. The base prints its HIR, of all code.
+    def add_code_text_row(methods)
+      ours, base = [[@ours, :hir, :compiles], [@base, :base_hir, :none]].map do |side, with, without|
+        { with: variant("HIR", side, with), without: variant("", side, without) }
+      end
+      jobs = { hir: ours[:with], compiles: ours[:without], base_hir: base[:with], base: base[:without] }
+             .transform_values { |variant| [variant, "compiling", methods] }
+      title = "ZJIT: compiling #{methods} methods"
+      seconds = @recording.rounds([@rounds, 5].max, title, jobs).transform_values { |list| list.map(&:seconds) }
+      a, b = [%i[hir compiles], %i[base_hir base]].map { |pair| seconds.values_at(*pair).transpose.map { |x, y| x / y } }
+      ours, base = Statistics.median(a), Statistics.median(b)
+      @rows << Row.new(name: "#{title}, =hir / compilations and exits", unit: "times", ours: ours, base: base, ratio: base / ours,
+                       runs: a.size, target: "<= #{MOST_WITH_TEXTS} times", met: ours <= MOST_WITH_TEXTS,
+                       note: "%.3f .. %.3f; the base prints its HIR" % a.minmax)
     end
 
     def add_compiling_row(title, methods, ours, base, peer)

@@ -11,7 +11,7 @@ module Bench
   # to trace, into the file that it is given; :filtered and :filtered_yjit: likewise, but methods
   # that it does not have were requested. :default: the preset, with either JIT. :samples_yjit: every
   # exit, with stack samples, and the `rate` innermost frames as arguments; 0: those that there are
-  # without a request.
+  # without a request. :compiles: compilations; :hir: and the HIR of code; :base_hir: the base prints that.
   Variant = Struct.new(:name, :side, :tracer, :rate)
 
   class Recording
@@ -94,6 +94,9 @@ module Bench
          "--vm-trace-file=#{folder}/vm-trace-bench-%p.fxt"]
       when :default
         ["--vm-trace=default", "--vm-trace-file=#{folder}/vm-trace-bench-%p.fxt"]
+      when :compiles then ["--zjit-trace-compiles", "--zjit-trace-exits", "--zjit-trace-file=#{folder}/vm-trace-bench-%p.fxt"]
+      when :hir then ["--zjit-trace-compiles=hir", "--zjit-trace-file=#{folder}/vm-trace-bench-%p.fxt"]
+      when :base_hir then ["--zjit-dump-hir"]
       when :late then []
       when :filtered then ["--zjit-trace-later", "--zjit-trace-methods=NoSuchClass#*"]
       when :filtered_yjit then ["--yjit-trace-later", "--yjit-trace-methods=NoSuchClass#*"]
@@ -104,7 +107,7 @@ module Bench
 
     def trace_of(variant, pid, folder)
       case variant.tracer
-      when :ours, :ours_yjit, :samples_yjit, :default, :late, :filtered, :filtered_yjit
+      when :ours, :ours_yjit, :samples_yjit, :default, :compiles, :hir, :late, :filtered, :filtered_yjit
         "#{folder}/vm-trace-bench-#{pid}.fxt"
       when :base then BASE_TRACES.map { |file| file % pid }.find { |file| File.file?(file) } || BASE_TRACES.first % pid
       when :base_yjit then "yjit_exit_locations.dump"

@@ -113,12 +113,42 @@ class TestCodeText < Integration::Test
     guards.each { |site| assert_includes line_of(texts, site), "GuardType" }
   end
 
+  # The code was compiled before the trace began.
+  def test_of_a_trace_that_begins_later
+    script = <<~RUBY
+      def add(a, b) = a + b
+      20.times { add(1, 2) }
+      RubyVM::Trace.stop
+      RubyVM::Trace.start(file: "later.fxt")
+      5.times { add(1.5, 2) }
+      RubyVM::Trace.stop
+    RUBY
+    result = run_ruby(script, "--zjit-call-threshold=2", "--vm-trace=exits,compiles:hir", "--vm-trace-file=first.fxt")
+    later = file(result, "later.fxt")
+    site = later.sites.find { |known| known["location"].start_with?("Object#add") }
+    assert_includes line_of(texts(later), site), "GuardType"
+  end
+
   def test_a_trace_without_the_jit_that_has_them_says_what_it_needs
     result = run_ruby("1", "--yjit", "--vm-trace=exits,compiles:hir", "--vm-trace-file=%p.fxt")
     assert_match(/no compiles are traced: HIR is kept while ZJIT compiles/, result.err)
     result = run_ruby("1", "--zjit", "--zjit-trace-compiles=lir")
     refute_predicate result.status, :success?
     assert_match(/--zjit-trace-compiles takes hir, hir,all, or nothing, not 'lir'/, result.err)
+  end
+
+  # Without exits there would be none.
+  def test_texts_of_code_that_exits_need_exits
+    trace = run_ruby(WORK, "--zjit-call-threshold=2", HIR, "--zjit-trace-file=%p.fxt").trace
+    refute_empty texts(trace)
+    refute_empty trace.exits
+    flags = ["--zjit-call-threshold=2", "--vm-trace-file=%p.fxt"]
+    result = run_ruby(WORK, "--vm-trace=compiles:hir", *flags)
+    assert_match(/compiles:hir keeps the text of code that exits, and no exits are traced: add exits, or request compiles:hir=all/,
+                 result.err)
+    all = run_ruby(WORK, "--vm-trace=compiles:hir=all", *flags)
+    refute_match(/keeps the text/, all.err)
+    refute_empty texts(all.trace)
   end
 
   # Each process has the texts of what exits in it, whoever compiled it.

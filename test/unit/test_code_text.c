@@ -30,13 +30,15 @@ make_code(uint32_t version, const char *text, size_t bytes)
     return code;
 }
 
-/* A site of line 2 of a text that nobody else refers to any more. */
+/* A site of this line of a text (1 or 2). Takes the reference to the text. */
+static uint32_t code_line = 2;
+
 static struct rb_vm_trace_site *
 site_of_version(uint32_t version, struct rb_vm_trace_code *code, const char *reason)
 {
     struct rb_vm_trace_site *site = rb_vm_trace_site_new(&(struct rb_vm_trace_site_desc){
         .kind = RB_VM_TRACE_SIDE_EXIT, .reason = reason, .reason_len = strlen(reason), .insn = "opt_plus", .insn_len = 8,
-        .unit = &foo, .frame = &foo, .pc = fake_pc(&foo, 1), .version = version, .code = code, .code_line = 2
+        .unit = &foo, .frame = &foo, .pc = fake_pc(&foo, 1), .version = version, .code = code, .code_line = code_line
     });
     assert_non_null(site);
     rb_vm_trace_code_release(code);
@@ -124,6 +126,7 @@ assert_parts(bool lines)
     static char text[LINE * LINES], again[sizeof(text)];
     memset(text, 'x', sizeof(text));
     for (size_t line = 1; line <= LINES && lines; line++) text[line * LINE - 1] = '\n';
+    code_line = lines ? 2 : 1;
     start("hir");
     take_exit(site_of(make_code(1, text, sizeof(text)), "a"), &main_thread);
     struct trace *trace = finish_traced();

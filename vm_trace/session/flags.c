@@ -54,7 +54,10 @@ parse_compiles(const char *option, const char *value)
 {
     given.compiles = true;
     if (!*value) return true;
-    if (given.jit->code_text && rb_vm_trace_code_text_parse(value)) return keep(&given.code_text, value);
+    if (given.jit->code_text && rb_vm_trace_code_text_parse(value)) {
+        given.exits |= !strchr(value, ','); /* texts of code that exits */
+        return keep(&given.code_text, value);
+    }
     fprintf(stderr, "%s takes %s, not '%s'\n", option,
             given.jit->code_text ? "hir, hir,all, or nothing" : "no value", value);
     return false;

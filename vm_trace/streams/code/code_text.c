@@ -71,6 +71,13 @@ rb_vm_trace_code_text_make(struct vm_trace_string *iseq, uint32_t version, const
     return code;
 }
 
+struct vm_trace_string *
+rb_vm_trace_code_text_iseq(const struct rb_vm_trace_code *code)
+{
+    rb_vm_trace_string_retain(code->iseq);
+    return code->iseq;
+}
+
 void
 rb_vm_trace_code_text_retain(struct rb_vm_trace_code *code)
 {

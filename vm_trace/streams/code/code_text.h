@@ -34,6 +34,9 @@ struct rb_vm_trace_code *rb_vm_trace_code_text_make(struct vm_trace_string *iseq
 /* Whether all are to be written, also those of code that does not exit. */
 bool rb_vm_trace_code_text_all_p(void);
 
+/* Its label; the caller owns a reference. */
+struct vm_trace_string *rb_vm_trace_code_text_iseq(const struct rb_vm_trace_code *code);
+
 /* One reference more; takes NULL. Any thread. */
 void rb_vm_trace_code_text_retain(struct rb_vm_trace_code *code);
 
