@@ -63,6 +63,7 @@ add_text(struct compiled_texts *texts, struct pool *pool, uint32_t process, cons
     if (length > text->capacity) {
         if (!budget_take(texts->budget, length - text->capacity)) {
             texts->uncounted++;
+            text->lines = UINT32_MAX; /* nobody knows */
             return true;
         }
         text->text = xrealloc(text->text, length, 1);
@@ -70,7 +71,7 @@ add_text(struct compiled_texts *texts, struct pool *pool, uint32_t process, cons
     }
     if (part->string.len > 0) memcpy(text->text + text->length, part->string.ptr, part->string.len);
     text->length = length;
-    text->lines += count_lines(part->string);
+    if (text->lines < UINT32_MAX) text->lines += count_lines(part->string);
     return true;
 }
 
