@@ -496,9 +496,9 @@ const struct command command_history = {
         "Times start at the first event of the first file.\n"
         "\n"
         "The trace needs --zjit-trace-exits, --zjit-trace-compiles and --zjit-trace-invalidation.\n"
-        "With --zjit-trace-compiles=hir (hir,all), the HIR of versions that exit (of all) follows, with\n"
-        "the exits of each instruction: of the first one the blocks that exit, of later ones what\n"
-        "differs from the one before. --whole-code prints all of it.\n",
+        "With --zjit-trace-compiles=hir (hir,all), the HIR of versions that exit (of all)\n"
+        "follows, with the exits of each instruction: of the first one the blocks that exit, of\n"
+        "later ones what differs from the one before. --whole-code prints all of it.\n",
     .folders = true,
     .options = history_options,
     .run = run,
