@@ -99,7 +99,7 @@ static const struct vm_trace_flag table[] = {
     { "fallbacks", "", "Record sends that compiled code leaves to the VM.", .on = &given.fallbacks },
     { "fallbacks-sample-rate", "=num", "Record one fallback in num (default: 1).", .parse = parse_fallback_rate },
     { "compiles", "[=hir[,all]]", "Record compilations; hir: and the HIR of code that exits.",
-      .parse = parse_compiles },
+      .parse = parse_compiles, .without_text = "Record compilations." },
     { "invalidation", "", "Record invalidations.", .on = &given.invalidations },
     { "methods", "=glob,...", "Trace only what is in methods or files like these.",
       .parse = rb_vm_trace_parse_methods, .how = true },

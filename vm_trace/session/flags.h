@@ -30,6 +30,7 @@ struct vm_trace_flag {
     bool (*parse)(const char *option, const char *value);
     bool *on;
     bool how;                    /* it says how to trace, not what */
+    const char *without_text;    /* help for a JIT that has no text of its code: the flag takes no value then */
 };
 
 /* In the order of --help. NULL: there are no more. */

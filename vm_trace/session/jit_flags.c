@@ -59,8 +59,9 @@ rb_vm_trace_flag_help(const struct rb_vm_trace_jit *jit, size_t index, char *fla
     for (size_t i = 0; (flag = rb_vm_trace_flag_at(i)) != NULL; i++) {
         name_flag(jit, flag, name, sizeof(name));
         if (!*name || index-- > 0) continue;
-        snprintf(flag_out, bytes, "%s%s%s", jit->flag_prefix, name, flag->value);
-        *text_out = flag->help;
+        bool plain = flag->without_text && !jit->code_text;
+        snprintf(flag_out, bytes, "%s%s%s", jit->flag_prefix, name, plain ? "" : flag->value);
+        *text_out = plain ? flag->without_text : flag->help;
         return true;
     }
     return false;
