@@ -56,8 +56,9 @@ def profile
   clock = fork { Process.kill(:USR2, Process.ppid) while sleep(0.001) }
   yield
   Process.kill(:KILL, clock)
-  samples.sort_by(&:last).reverse.first(5).each do |method, count|
-    puts format("%5.1f %%  %s", 100.0 * count / samples.values.sum, method)
+  counts = samples.to_a # the last signal may still come
+  counts.sort_by(&:last).reverse.first(5).each do |method, count|
+    puts format("%5.1f %%  %s", 100.0 * count / counts.sum(&:last), method)
   end
 end
 
