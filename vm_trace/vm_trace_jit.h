@@ -53,7 +53,7 @@ struct rb_vm_trace_config {
     bool compiles;
     bool invalidations;
     bool counters;
-    const char *code_text;   /* of compilations: what text of the code is kept (compiled_texts.h), or NULL */
+    const char *code_text;   /* of compilations: what text of the code is kept (code_text.h), or NULL */
 };
 
 /*
@@ -71,7 +71,7 @@ struct rb_vm_trace_jit {
     const char *exits_flag;      /* what follows "trace-" in the flag that traces exits: "exits" */
     const char *example_counter; /* a name that counter_p knows, for messages */
     bool fallbacks;              /* it has fallbacks, and flags for them */
-    const char *code_text;       /* the kind of text that it gives of its code (rb_vm_trace_code_new): "hir"; NULL: none */
+    const char *code_text;       /* the kind of text of its code (rb_vm_trace_code_new): "hir"; NULL: none */
     bool counters;               /* its code can count at sites what its statistics count (the stream `counters`) */
     /* Whether it has a counter of that name. */
     bool (*counter_p)(const char *name);
@@ -208,7 +208,7 @@ struct rb_vm_trace_site_desc {
     uint32_t version;        /* number of the compiled version, from 1, as the JIT counts them */
     const char *callee;      /* name of what a fallback calls, like `reason`; NULL: it has none, or this is no fallback */
     size_t callee_len;
-    struct rb_vm_trace_code *code; /* the text of the code, in which the site is in line `code_line`, from 1; or NULL */
+    struct rb_vm_trace_code *code; /* the text of the code, which has the site in line `code_line`, from 1; or NULL */
     uint32_t code_line;
     const void *method;      /* method entry that an inlined `frame` was called by; NULL: as the frames of this thread say */
 };

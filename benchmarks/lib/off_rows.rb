@@ -72,10 +72,11 @@ module Bench
              .transform_values { |variant| [variant, "compiling", methods] }
       title = "ZJIT: compiling #{methods} methods"
       seconds = @recording.rounds([@rounds, 5].max, title, jobs).transform_values { |list| list.map(&:seconds) }
-      a, b = [%i[hir compiles], %i[base_hir base]].map { |pair| seconds.values_at(*pair).transpose.map { |x, y| x / y } }
+      ratios = ->(*pair) { seconds.values_at(*pair).transpose.map { |x, y| x / y } }
+      a, b = ratios[:hir, :compiles], ratios[:base_hir, :base]
       ours, base = Statistics.median(a), Statistics.median(b)
-      @rows << Row.new(name: "#{title}, =hir / compilations and exits", unit: "times", ours: ours, base: base, ratio: base / ours,
-                       runs: a.size, target: "<= #{MOST_WITH_TEXTS} times", met: ours <= MOST_WITH_TEXTS,
+      @rows << Row.new(name: "#{title}, =hir / compilations and exits", unit: "times", ours: ours, base: base,
+                       ratio: base / ours, runs: a.size, target: "<= #{MOST_WITH_TEXTS} times", met: ours <= MOST_WITH_TEXTS,
                        note: "%.3f .. %.3f; the base prints its HIR" % a.minmax)
     end
 

@@ -94,7 +94,8 @@ module Bench
          "--vm-trace-file=#{folder}/vm-trace-bench-%p.fxt"]
       when :default
         ["--vm-trace=default", "--vm-trace-file=#{folder}/vm-trace-bench-%p.fxt"]
-      when :compiles then ["--zjit-trace-compiles", "--zjit-trace-exits", "--zjit-trace-file=#{folder}/vm-trace-bench-%p.fxt"]
+      when :compiles
+        ["--zjit-trace-compiles", "--zjit-trace-exits", "--zjit-trace-file=#{folder}/vm-trace-bench-%p.fxt"]
       when :hir then ["--zjit-trace-compiles=hir", "--zjit-trace-file=#{folder}/vm-trace-bench-%p.fxt"]
       when :base_hir then ["--zjit-dump-hir"]
       when :late then []

@@ -54,19 +54,22 @@ class TestCodeText < Integration::Test
     end
   end
 
-  def line_of(texts, site) = texts.fetch(site.values_at("iseq", "version")).lines(chomp: true).fetch(site["code_line"] - 1)
+  def line_of(texts, site)
+    texts.fetch(site.values_at("iseq", "version")).lines(chomp: true).fetch(site["code_line"] - 1)
+  end
 
   # What the JIT printed: each text ends with an empty line. Ruby 4.0 prints where on its own stack a C function's
   # address is.
-  def printed(out) = out.split("Optimized HIR:\n").drop(1).map { |text| text[/\Afn .*?\n(?=\n)/m] }.map { |text| plain(text) }
+  def printed(out) = out.split("Optimized HIR:\n").drop(1).map { |text| plain(text[/\Afn .*?\n(?=\n)/m]) }
   def plain(text) = text.gsub(/0x7ff\h{9}/, "0x")
 
   def test_texts_are_what_the_jit_prints
     result = traced(WORK.sub(", :\"two\\n\"", "").sub("one\\nand\\n  another", "one"), "#{HIR},all", "--zjit-dump-hir")
     texts = texts(result.trace)
-    compiled = result.trace.in_category("compile").select { |event| event["ph"] == "E" && event["args"]["version"].to_i > 0 }
+    ends = result.trace.in_category("compile").select { |event| event["ph"] == "E" }
+    compiled = ends.map { |event| event["args"].values_at("iseq", "version") }.select { |_, version| version.to_i > 0 }
     refute_empty compiled
-    compiled.each { |event| assert_includes texts, event["args"].values_at("iseq", "version") }
+    compiled.each { |version| assert_includes texts, version }
     assert_empty texts.values.map { |text| plain(text) } - printed(result.out)
   end
 
@@ -104,8 +107,8 @@ class TestCodeText < Integration::Test
 
   # Exits of code without trace points of its own: their lines are kept with the version.
   def test_by_a_trace_of_the_vm
-    flags = ["--zjit-num-profiles=2", "--zjit-call-threshold=2", "--vm-trace=exits,compiles:hir", "--vm-trace-file=%p.fxt"]
-    trace = run_ruby(WORK, *flags).trace
+    flags = %w[--zjit-num-profiles=2 --zjit-call-threshold=2 --vm-trace-file=%p.fxt]
+    trace = run_ruby(WORK, "--vm-trace=exits,compiles:hir", *flags).trace
     texts = texts(trace)
     sites = trace.sites.select { |site| site["code_line"] }
     guards = sites.select { |site| site["reason"].match?(/\AGuardType\(\w+\)\z/) }
@@ -144,8 +147,8 @@ class TestCodeText < Integration::Test
     refute_empty trace.exits
     flags = ["--zjit-call-threshold=2", "--vm-trace-file=%p.fxt"]
     result = run_ruby(WORK, "--vm-trace=compiles:hir", *flags)
-    assert_match(/compiles:hir keeps the text of code that exits, and no exits are traced: add exits, or request compiles:hir=all/,
-                 result.err)
+    assert_includes result.err, "compiles:hir keeps the text of code that exits, and no exits are traced: add exits, " \
+                                "or request compiles:hir=all"
     all = run_ruby(WORK, "--vm-trace=compiles:hir=all", *flags)
     refute_match(/keeps the text/, all.err)
     refute_empty texts(all.trace)
@@ -161,7 +164,10 @@ class TestCodeText < Integration::Test
     RUBY
     result = traced(script)
     assert_equal 2, result.traces.size
-    result.traces.each { |trace| trace.sites.each { |site| assert_includes texts(trace), site.values_at("iseq", "version") } }
+    result.traces.each do |trace|
+      texts = texts(trace)
+      trace.sites.each { |site| assert_includes texts, site.values_at("iseq", "version") }
+    end
   end
 
   # What a flight recorder saves has them each time, also those of code that is gone.
@@ -185,7 +191,8 @@ class TestCodeText < Integration::Test
   def test_code_that_is_freed_leaves_its_text
     trace = traced(<<~RUBY).trace
       30.times do |n|
-        eval("def gone(a, b) = a + b + \#{n}; 20.times { gone(1, 2) }; 5.times { gone(1.5, 2) }; undef gone", binding, "e\#{n}.rb")
+        code = "def gone(a, b) = a + b + \#{n}; 20.times { gone(1, 2) }; 5.times { gone(1.5, 2) }; undef gone"
+        eval(code, binding, "e\#{n}.rb")
       end
       GC.start
     RUBY
@@ -210,6 +217,7 @@ class TestCodeText < Integration::Test
     assert_match(/^ +[1-9]\d*  +v\d+:Fixnum = GuardType /, out)
     return unless Integration.can?(:recompile_exits)
 
-    assert_match(/^HIR of version 2 of Object#add .*, made after GuardType\(Fixnum\); - and \+ compare it with version 1$/, out)
+    changed = "made after GuardType(Fixnum); - and + compare it with version 1"
+    assert_match(/^HIR of version 2 of Object#add .*, #{Regexp.escape(changed)}$/, out)
   end
 end

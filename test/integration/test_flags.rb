@@ -276,8 +276,8 @@ class TestFlags < Integration::Test
     help = run_ruby("", "--help").out.lines(chomp: true)
     long = help.select { |line| line.size > 80 && !line.start_with?("Usage: ") } # that has the path
     assert_empty long
-    flags = %w[--zjit-trace-exits[=counter,...] --zjit-trace-exits-sample-rate=num --zjit-trace-file=path --zjit-trace-invalidation
-               --zjit-trace-later]
+    flags = %w[--zjit-trace-exits[=counter,...] --zjit-trace-exits-sample-rate=num --zjit-trace-file=path
+               --zjit-trace-invalidation --zjit-trace-later]
     flags << (JIT == "zjit" ? "--zjit-trace-compiles[=hir[,all]]" : "--zjit-trace-compiles")
     flags.push("--zjit-trace-fallbacks", "--zjit-trace-fallbacks-sample-rate=num") if FALLBACKS
     flags.each do |flag|

@@ -42,9 +42,11 @@ module CodeTrace
       t.event(:begin, :main, "invalidation", "GuardType(Fixnum)", 20, iseq: ISEQ, version: [:uint32, 1])
       t.event(:end, :main, "invalidation", "GuardType(Fixnum)", 21)
       texts.each.with_index(1) { |parts, version| text(t, parts, version) }
-      t.event(:instant, :main, "fallback", "Send: polymorphic", 40, "0": "Foo#add (/app/foo.rb:4)", insn: "send", version: [:uint32, 2])
+      t.event(:instant, :main, "fallback", "Send: polymorphic", 40, "0": "Foo#add (/app/foo.rb:4)", insn: "send",
+              version: [:uint32, 2])
       t.site("GuardType(Fixnum)", ISEQ, 4, lost: 8, max: 2, iseq: ISEQ, code_line: [:uint32, line])
-      t.site("Send: polymorphic", "Foo#add (/app/foo.rb:4)", 1, kind: "fallback", version: 2, iseq: ISEQ, code_line: [:uint32, 8])
+      t.site("Send: polymorphic", "Foo#add (/app/foo.rb:4)", 1, kind: "fallback", version: 2, iseq: ISEQ,
+             code_line: [:uint32, 8])
       t.states(:main, exited: 8, compiled: 92)
       block&.call(t)
     end.build

@@ -17,7 +17,8 @@ class TestCodeTexts < Minitest::Test
     result = run_tool(bytes, "history", "--format=csv", "--table=code", "--method=*")
     assert_equal 0, result.status, result.err
     CSV.parse(result.out, headers: true).map do |row|
-      [row["version"].to_i, row["line"]&.to_i, row["change"].to_s.delete("'"), row["exits"].to_i, row["fallbacks"].to_i, row["text"]]
+      version, exits, fallbacks = row.values_at("version", "exits", "fallbacks").map(&:to_i)
+      [version, row["line"]&.to_i, row["change"].to_s.delete("'"), exits, fallbacks, row["text"]]
     end
   end
 
@@ -33,7 +34,8 @@ class TestCodeTexts < Minitest::Test
     second = rows(CodeTrace.build).select { |version, *| version == 2 }
     changes = second.filter_map { |_, _, change, _, _, text| change + text.strip unless change.empty? }
     assert_equal ["-v16:Fixnum = GuardType v9, Fixnum", "-v17:Fixnum = FixnumAdd v16, v16",
-                  "+v11:BasicObject = Send v8, :+, v8 # <b>polymorphic</b>", "-bb4(v20:Fixnum):", "+bb4(v20:BasicObject):"].sort, changes.sort
+                  "+v11:BasicObject = Send v8, :+, v8 # <b>polymorphic</b>",
+                  "-bb4(v20:Fixnum):", "+bb4(v20:BasicObject):"].sort, changes.sort
     assert_equal CodeTrace::SECOND.lines(chomp: true), second.reject { |_, _, change, *| change == "-" }.map(&:last)
   end
 
@@ -50,7 +52,8 @@ class TestCodeTexts < Minitest::Test
                                Jump bb4(v17)
                              ...
     TEXT
-    assert_includes out, "HIR of version 2 of Foo#add (/app/foo.rb:3), made after GuardType(Fixnum); - and + compare it with version 1\n"
+    assert_includes out, "HIR of version 2 of Foo#add (/app/foo.rb:3), made after GuardType(Fixnum); " \
+                         "- and + compare it with version 1\n"
     refute_includes out, "EntryPoint"
     whole = run_tool(CodeTrace.build, "history", "--whole-code", "--method=Foo#add").out
     assert_equal 2, whole.scan("EntryPoint").size
@@ -61,7 +64,8 @@ class TestCodeTexts < Minitest::Test
     random = Random.new(5)
     20.times do
       texts = Array.new(2) { Array.new(random.rand(1..40)) { "  op#{random.rand(6)}\n" }.join }
-      rows = rows(CodeTrace.build(texts.map { |text| [text] }, line: 1) { |t| t.sites.pop }).select { |version, *| version == 2 }
+      trace = CodeTrace.build(texts.map { |text| [text] }, line: 1) { |t| t.sites.pop }
+      rows = rows(trace).select { |version, *| version == 2 }
       assert_equal texts[1].lines(chomp: true), rows.reject { |_, _, change, *| change == "-" }.map(&:last)
       assert_equal texts[0].lines(chomp: true), rows.reject { |_, _, change, *| change == "+" }.map(&:last)
       files = texts.map.with_index { |text, i| File.join(Dir.mktmpdir, i.to_s).tap { |path| File.write(path, text) } }
@@ -85,14 +89,21 @@ class TestCodeTexts < Minitest::Test
   def test_a_text_without_room_is_named
     bytes = CodeTrace.build([[CodeTrace::FIRST]]) do |t|
       t.sites.pop
-      t.event(:instant, :main, "trace", "code", 35, kind: "hir", iseq: CodeTrace::ISEQ, version: [:uint32, 2], bytes: [:uint64, 70_000])
+      t.event(:instant, :main, "trace", "code", 35, kind: "hir", iseq: CodeTrace::ISEQ, version: [:uint32, 2],
+              bytes: [:uint64, 70_000])
+      CodeTrace.text(t, [CodeTrace::SECOND], 3)
     end
-    assert_match(/^HIR of version 2 of .*: 70,000 bytes, for which there was no room/, run_tool(bytes, "history", "--method=*").out)
-    assert_equal [0, 70_000], data_of(page(bytes))["code"][0][3].map { |_, bytes_without_room,| bytes_without_room }
+    out = run_tool(bytes, "history", "--method=*").out
+    assert_match(/^HIR of version 2 of .*: 70,000 bytes, for which there was no room/, out)
+    assert_match(/^HIR of version 3 of .* compare it with version 1$/, out)
+    assert_equal [[1, 0, 0], [2, 1, 70_000], [3, 1, 0]], data_of(page(bytes))["code"][0][3].map { |version| version.first(3) }
   end
 
   def test_check_knows_lines_and_parts
-    strict = ->(bytes) { run_tool(bytes, "check", "--strict").then { |result| [result.status, result.out + result.err] } }
+    strict = lambda do |bytes|
+      result = run_tool(bytes, "check", "--strict")
+      [result.status, result.out + result.err]
+    end
     assert_equal 0, strict[CodeTrace.build].first, strict[CodeTrace.build].last
     status, said = strict[CodeTrace.build(line: 14)]
     assert_equal 1, status
@@ -109,7 +120,8 @@ class TestCodeTexts < Minitest::Test
 
   # Lines stay where they are, whatever is removed.
   def test_scrub_keeps_lines
-    with_file(CodeTrace.build([[CodeTrace::FIRST.sub("SingleRactorMode", "StableConstantNames(0x5, /home/me/Acme)")], [CodeTrace::SECOND]])) do |path|
+    named = CodeTrace::FIRST.sub("SingleRactorMode", "StableConstantNames(0x5, /home/me/Acme)")
+    with_file(CodeTrace.build([[named], [CodeTrace::SECOND]])) do |path|
       out = "#{path}.scrubbed"
       result = tool("scrub", "--remove=Acme", "-o", out, path)
       assert_equal 0, result.status, result.err
@@ -124,16 +136,17 @@ class TestCodeTexts < Minitest::Test
 
   def test_the_page_shows_versions
     browse(CodeTrace.build, tab: "Code") do |browser|
-      assert_equal ["Foo#add (/app/foo.rb:3) 8.00 ms lost, 4 exits, 2 versions"], browser.map("#code summary", "e.innerText")
-      assert_equal ["Version 1", "Version 2, made after GuardType(Fixnum), compared with version 1"], browser.map("#code h3", "e.innerText")
+      texts = ->(what) { browser.map("#code #{what}", "e.innerText") }
+      assert_equal ["Foo#add (/app/foo.rb:3) 8.00 ms lost, 4 exits, 2 versions"], texts["summary"]
+      assert_equal ["Version 1", "Version 2, made after GuardType(Fixnum), compared with version 1"], texts["h3"]
       costly = cells(browser, "#code tr.costly")
       assert_equal [["8.00 ms", "4", "8", "", "v16:Fixnum = GuardType v9, Fixnum"],
                     ["1", "8", "+", "v11:BasicObject = Send v8, :+, v8 # <b>polymorphic</b>"]], costly
       assert_equal ["− v16:Fixnum = GuardType v9, Fixnum", "− v17:Fixnum = FixnumAdd v16, v16", "− bb4(v20:Fixnum):"],
                    cells(browser, "#code tr.removed").map { |row| row.last(2).join(" ") }
-      before = browser.map("#code tr", "e.innerText").size
-      browser.run("[...document.querySelectorAll('#code-lines button')].find((b) => b.innerText === 'all lines').click()")
-      assert_operator browser.map("#code tr", "e.innerText").size, :>, before
+      before = texts["tr"].size
+      browser.run("document.querySelector('#code-lines button:last-child').click()") # all lines
+      assert_operator texts["tr"].size, :>, before
       search(browser, "nothing like it")
       wait_for(browser, "document.querySelectorAll('#code details').length === 0")
       search(browser, "FixnumAdd")

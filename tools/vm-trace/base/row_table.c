@@ -98,3 +98,27 @@ row_table_sort(struct row_table *table, int (*compare)(const void *, const void 
     if (table->count > 1) qsort_r(table->rows, table->count, table->row_bytes, compare, context);
     hash_index_free(&table->index); /* rebuilt when a row is looked for */
 }
+
+int
+row_key_compare(const void *left, const void *right, unsigned words)
+{
+    const uint32_t *a = left, *b = right;
+    for (unsigned i = 0; i < words; i++) {
+        if (a[i] != b[i]) return a[i] < b[i] ? -1 : 1;
+    }
+    return 0;
+}
+
+uint32_t
+row_table_range(const struct row_table *table, const uint32_t *key, unsigned words, uint32_t *count_out)
+{
+    uint32_t first = 0, last = table->count;
+    while (first < last) {
+        uint32_t middle = first + (last - first) / 2;
+        if (row_key_compare(row_table_at(table, middle), key, words) < 0) first = middle + 1;
+        else last = middle;
+    }
+    for (last = first; last < table->count && row_key_compare(row_table_at(table, last), key, words) == 0;) last++;
+    *count_out = last - first;
+    return first;
+}

@@ -37,6 +37,11 @@ uint32_t row_table_intern(struct row_table *table, const uint32_t *key, struct b
 void *row_table_find(struct row_table *table, const uint32_t *key);
 /* Sorts the rows; `compare` is as for qsort_r. */
 void row_table_sort(struct row_table *table, int (*compare)(const void *, const void *, void *), void *context);
+/* Compares the first words of the keys that two rows begin with. */
+int row_key_compare(const void *left, const void *right, unsigned words);
+/* Searches a table that is sorted by row_key_compare for the rows that begin with these words. Returns the number of
+ * the first one. */
+uint32_t row_table_range(const struct row_table *table, const uint32_t *key, unsigned words, uint32_t *count_out);
 
 static inline void *
 row_table_at(const struct row_table *table, uint32_t number)

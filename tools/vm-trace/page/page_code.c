@@ -16,19 +16,17 @@ static struct iseq_texts *
 group_by_iseq(const struct compiled_texts *texts, uint32_t *count_out)
 {
     struct iseq_texts *iseqs = xcalloc((size_t)texts->texts.count + 1, sizeof *iseqs);
-    uint32_t count = 0, hit = 0;
+    uint32_t count = 0;
     for (uint32_t i = 0; i < texts->texts.count; i++) {
         const struct compiled_text *text = row_table_at(&texts->texts, i), *before = i > 0 ? text - 1 : NULL;
         bool other = before == NULL || before->process != text->process || before->iseq != text->iseq;
         if (other) iseqs[count++] = (struct iseq_texts){.first = i};
         struct iseq_texts *iseq = &iseqs[count - 1];
         iseq->count++;
-        iseq->bytes += text->length + (text->version > 1 && !other ? before->length : 0);
-        for (; hit < texts->hits.count; hit++) {
+        iseq->bytes += text->length + (other ? 0 : before->length);
+        uint32_t hit_count, hit = row_table_range(&texts->hits, &text->process, 3, &hit_count);
+        for (uint32_t end = hit + hit_count; hit < end; hit++) {
             const struct compiled_hits *hits = row_table_at(&texts->hits, hit);
-            int order = compiled_hits_compare(hits, text);
-            if (order > 0) break;
-            if (order < 0) continue;
             iseq->lost_ns += hits->lost_ns;
             if (hits->kind != STRING_FALLBACK) iseq->exits += hits->hits;
         }
@@ -64,7 +62,7 @@ print_version(struct page *page, const struct compiled_text *before, const struc
     size_t count;
     struct code_line *lines = code_lines(&page->data->texts, before, text, &count);
     json_array(json_line(json));
-    json_numbers(json, text->version, text->length == 0 ? text->bytes : 0,
+    json_numbers(json, text->version, before != NULL ? before->version : 0, text->length == 0 ? text->bytes : 0,
                  page_string(page, code_why_made(&page->data->history, 0, text)));
     json_array(json);
     for (size_t i = 0; i < count; i++) print_line(page, &lines[i]);

@@ -148,7 +148,6 @@ on_event(void *context, const struct fxt_event *event)
     data->timed |= page_execution_event(&data->execution, data->pool, process, event);
     bool is_call = call_slices_event(&data->calls, data->pool, data->over_time.tracks.file, process, event);
     version_history_event(&data->history, data->pool, 0, event);
-    compiled_texts_event(&data->texts, data->pool, process, event);
     /* Their tracks are those of no thread. */
     if (event->category.id == STRING_EXECUTION || event->category.id == STRING_SCHED) return;
     uint32_t runs = event_text(data->pool, event, STRING_THREAD);
@@ -170,7 +169,10 @@ on_event(void *context, const struct fxt_event *event)
       case STRING_SIDE_EXIT:
       case STRING_RECOMPILE_EXIT:
       case STRING_FALLBACK: add_exit(data, event); break;
-      case STRING_TRACE: add_trace_event(data, event); break;
+      case STRING_TRACE:
+        add_trace_event(data, event);
+        compiled_texts_event(&data->texts, data->pool, process, event);
+        break;
     }
 }
 

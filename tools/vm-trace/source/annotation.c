@@ -27,16 +27,6 @@ cost_compare(const struct annotated_cost *a, const struct annotated_cost *b)
 }
 
 static int
-key_compare(const void *left, const void *right, unsigned words)
-{
-    const uint32_t *a = left, *b = right;
-    for (unsigned i = 0; i < words; i++) {
-        if (a[i] != b[i]) return a[i] < b[i] ? -1 : 1;
-    }
-    return 0;
-}
-
-static int
 compare_files(const void *left, const void *right, void *context)
 {
     const struct annotated_file *a = left, *b = right;
@@ -48,14 +38,14 @@ static int
 compare_lines(const void *left, const void *right, void *context)
 {
     (void)context;
-    return key_compare(left, right, LINE_KEYS);
+    return row_key_compare(left, right, LINE_KEYS);
 }
 
 static int
 compare_reasons(const void *left, const void *right, void *context)
 {
     const struct annotated_reason *a = left, *b = right;
-    int order = key_compare(a, b, LINE_KEYS);
+    int order = row_key_compare(a, b, LINE_KEYS);
     if (order == 0) order = cost_compare(&a->cost, &b->cost);
     if (order == 0) order = fxt_string_compare(pool_string(context, a->reason), pool_string(context, b->reason));
     if (order == 0) order = fxt_string_compare(pool_string(context, a->insn), pool_string(context, b->insn));
@@ -66,7 +56,7 @@ static int
 compare_versions(const void *left, const void *right, void *context)
 {
     (void)context;
-    return key_compare(left, right, VERSION_KEYS);
+    return row_key_compare(left, right, VERSION_KEYS);
 }
 
 uint32_t
@@ -156,35 +146,20 @@ annotation_free(struct annotation *annotation)
     row_table_free(&annotation->versions);
 }
 
-/* Searches a sorted table for the rows that begin with a key. */
-static uint32_t
-find_rows(const struct row_table *rows, const uint32_t *key, unsigned words, uint32_t *count_out)
-{
-    uint32_t first = 0, last = rows->count;
-    while (first < last) {
-        uint32_t middle = first + (last - first) / 2;
-        if (key_compare(row_table_at(rows, middle), key, words) < 0) first = middle + 1;
-        else last = middle;
-    }
-    for (last = first; last < rows->count && key_compare(row_table_at(rows, last), key, words) == 0;) last++;
-    *count_out = last - first;
-    return first;
-}
-
 uint32_t
 annotation_lines(const struct annotation *annotation, uint32_t path, uint32_t *count_out)
 {
-    return find_rows(&annotation->lines, (const uint32_t[]){path}, 1, count_out);
+    return row_table_range(&annotation->lines, (const uint32_t[]){path}, 1, count_out);
 }
 
 uint32_t
 annotation_reasons(const struct annotation *annotation, uint32_t path, uint32_t line, uint32_t *count_out)
 {
-    return find_rows(&annotation->reasons, (const uint32_t[]){path, line}, 2, count_out);
+    return row_table_range(&annotation->reasons, (const uint32_t[]){path, line}, 2, count_out);
 }
 
 uint32_t
 annotation_versions(const struct annotation *annotation, uint32_t reason, uint32_t *count_out)
 {
-    return find_rows(&annotation->versions, (const uint32_t[]){reason}, 1, count_out);
+    return row_table_range(&annotation->versions, (const uint32_t[]){reason}, 1, count_out);
 }

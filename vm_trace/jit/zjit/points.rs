@@ -105,7 +105,7 @@ struct TracePoints {
     labels: Vec<ExitLabel>,
     patch_points: Vec<(Label, CodePtr)>,
     exits: Vec<Exit>,
-    /// Their lines in the text of the code
+    /// Their lines in the text of the code, up to the last that has one
     lines: Vec<u32>,
     ends: Vec<CodePtr>,
     entries: UncompiledEntries,
@@ -210,7 +210,10 @@ pub fn note_exits(cb: &CodeBlock) {
         // They were made one after the other
         let Ok(idx) = labels.binary_search_by_key(&label.0, |label| label.alias.0) else { continue };
         let ExitLabel { shared, reason, recompile, line, .. } = labels[idx];
-        points.lines.push(line);
+        if line > 0 {
+            points.lines.resize(points.exits.len() + 1, 0);
+            points.lines[points.exits.len()] = line;
+        }
         let reason = points.reason_at(reason);
         points.exits.push(Exit {
             site: null(), at, exit: cb.resolve_label(shared), reason, version: 0, recompile, patch_point,

@@ -6,9 +6,9 @@
  *
  *      rb_vm_trace_code_new -> sites refer to it -> the first of them that is written has it written before
  *
- * So a trace has the texts of versions that exited, and of those compiled after them; with `hir,all` a text is written when it is
- * made, too. Texts are kept as long as a site or the JIT refers to them, in at most
- * VM_TRACE_CODE_TEXT_BYTES: of later ones only the size is known, which the trace says.
+ * So a trace has the texts of versions that exited, and of those compiled after them; with `hir,all`
+ * a text is written when it is made, too. Texts are kept as long as a site or the JIT refers to them,
+ * in at most VM_TRACE_CODE_TEXT_BYTES: of later ones only the size is known, which the trace says.
  */
 
 #include "vm_trace/capture/event.h"
@@ -21,10 +21,7 @@ extern size_t rb_vm_trace_code_text_most_bytes;
 /* Read "hir" or "hir,all", of --zjit-trace-compiles. False: it is neither. */
 bool rb_vm_trace_code_text_parse(const char *value);
 
-/*
- * Keep texts of this kind from now on (static, or as `only` of the stream; NULL: none). Called before
- * anything is compiled.
- */
+/* Keep texts from now on, as this value says; NULL: none. Called before anything is compiled. */
 void rb_vm_trace_code_text_keep(const char *value);
 
 /* Make one. Takes over the reference to `iseq`, its label. NULL: no memory. Any thread. */

@@ -271,7 +271,8 @@ rb_vm_trace_site_new(const struct rb_vm_trace_site_desc *desc)
                                            .code_line = desc->code_line,
                                            .iseq = rb_vm_trace_version_history_label(from) };
         rb_vm_trace_code_text_retain(site->code);
-        if (!site->iseq && site->code) site->iseq = rb_vm_trace_code_text_iseq(site->code); /* compiled before the trace */
+        /* Where the code was compiled before the trace began, only the text knows. */
+        if (!site->iseq && site->code) site->iseq = rb_vm_trace_code_text_iseq(site->code);
         tell_apart(site, desc);
         if (site->reason && site->insn && site->location) {
             uint32_t *head = unit_head(from);

@@ -30,7 +30,7 @@ struct rb_vm_trace_site {
     enum vm_trace_throw_part part;
     bool repeated;            /* its line has another instruction of that name; then it has `insn_index`, */
     uint32_t insn_index;      /* and what it calls as `callee` */
-    struct rb_vm_trace_code *code; /* the text of the version's code, of which it is line `code_line`, from 1; or NULL */
+    struct rb_vm_trace_code *code; /* the text of the version, which has it in line `code_line`, from 1; or NULL */
     uint32_t code_line;
     bool inlined;             /* the frame that exits is not of the ISEQ that was compiled */
     struct vm_trace_string *callee; /* name of what a fallback, or a repeated instruction, calls; NULL: none */

@@ -492,8 +492,8 @@ start_compiles(bool by_flags)
     const struct rb_vm_trace_jit *jit = rb_vm_trace_registered_jit();
     rb_vm_trace_code_text_next_file();
     if (rb_vm_trace_compiles.only && !rb_vm_trace_code_text_all_p() && !rb_vm_trace_exits.rate)
-        rb_vm_trace_warn("compiles:hir keeps the text of code that exits, and no exits are traced: add exits, or request "
-                         "compiles:hir=all");
+        rb_vm_trace_warn("compiles:hir keeps the text of code that exits, and no exits are traced: add exits, or "
+                         "request compiles:hir=all");
     if (!by_flags && jit) jit->recording(true, rb_vm_trace_compiles.rate > 0, rb_vm_trace_invalidations.rate > 0);
     return NULL;
 }

@@ -269,7 +269,18 @@ begin_table(const struct history *history, struct document *document, const stru
 
 /* --- code -------------------------------------------------------------------------------------- */
 
-enum { CODE_ISEQ, CODE_VERSION, CODE_LINE, CODE_EXITS, CODE_FALLBACKS, CODE_LOST, CODE_REASON, CODE_CHANGE, CODE_TEXT, CODE_COLUMNS };
+enum {
+    CODE_ISEQ,
+    CODE_VERSION,
+    CODE_LINE,
+    CODE_EXITS,
+    CODE_FALLBACKS,
+    CODE_LOST,
+    CODE_REASON,
+    CODE_CHANGE,
+    CODE_TEXT,
+    CODE_COLUMNS
+};
 
 static struct fxt_string
 code_title(const struct history *history, struct document *document, const struct compiled_text *before,
@@ -283,8 +294,9 @@ code_title(const struct history *history, struct document *document, const struc
                                                 : document_text(document, ", made after %s",
                                                                 string_of(history, why).ptr);
     if (text->length == 0)
-        return document_text(document, "%s of version %" PRIu32 " of %s: %s bytes, for which there was no room in the trace",
-                             kind, text->version, label.ptr, with_commas(bytes, text->bytes));
+        return document_text(document,
+                             "%s of version %" PRIu32 " of %s: %s bytes, for which there was no room in the trace", kind,
+                             text->version, label.ptr, with_commas(bytes, text->bytes));
     if (before == NULL)
         return document_text(document, "%s of version %" PRIu32 " of %s%s", kind, text->version, label.ptr, made.ptr);
     return document_text(document, "%s of version %" PRIu32 " of %s%s; - and + compare it with version %" PRIu32, kind,
@@ -353,9 +365,10 @@ static void
 add_texts(const struct history *history, struct document *document, const struct entry *entry)
 {
     const struct compiled_text *before = NULL;
-    for (uint32_t i = 0; i < history->texts.texts.count; i++) {
-        const struct compiled_text *text = row_table_at(&history->texts.texts, i);
-        if (text->process != entry->process || text->iseq != entry->iseq) continue;
+    const struct row_table *texts = &history->texts.texts;
+    uint32_t count, first = row_table_range(texts, (const uint32_t[]){entry->process, entry->iseq}, 2, &count);
+    for (uint32_t i = first; i < first + count; i++) {
+        const struct compiled_text *text = row_table_at(texts, i);
         add_text(history, document, before, text);
         if (text->length > 0) before = text;
     }

@@ -114,25 +114,10 @@ compiled_texts_have(struct compiled_texts *texts, const struct compiled_hits *hi
 }
 
 static int
-compare_keys(const uint32_t *a, const uint32_t *b, unsigned words)
-{
-    for (unsigned i = 0; i < words; i++) {
-        if (a[i] != b[i]) return a[i] < b[i] ? -1 : 1;
-    }
-    return 0;
-}
-
-int
-compiled_hits_compare(const struct compiled_hits *hits, const struct compiled_text *text)
-{
-    return compare_keys(&hits->process, &text->process, TEXT_KEYS);
-}
-
-static int
 compare_texts(const void *left, const void *right, void *context)
 {
     (void)context;
-    return compare_keys(left, right, TEXT_KEYS);
+    return row_key_compare(left, right, TEXT_KEYS);
 }
 
 static int
@@ -140,10 +125,10 @@ compare_hits(const void *left, const void *right, void *context)
 {
     const struct compiled_hits *a = left, *b = right;
     (void)context;
-    int order = compare_keys(left, right, TEXT_KEYS + 1);
+    int order = row_key_compare(left, right, TEXT_KEYS + 1);
     if (order != 0) return order;
     if (a->hits != b->hits) return a->hits > b->hits ? -1 : 1;
-    return compare_keys(left, right, HIT_KEYS);
+    return row_key_compare(left, right, HIT_KEYS);
 }
 
 void
@@ -292,29 +277,14 @@ compared_lines(const struct compiled_text *before_text, const struct compiled_te
 
 /* --- what happened in them ------------------------------------------------------------------------------- */
 
-/* The first of the hits of a text, or of those that follow. */
-static uint32_t
-first_hits(const struct compiled_texts *texts, const struct compiled_text *text)
-{
-    uint32_t low = 0, high = texts->hits.count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        const struct compiled_hits *hits = row_table_at(&texts->hits, middle);
-        if (compiled_hits_compare(hits, text) < 0) low = middle + 1;
-        else high = middle;
-    }
-    return low;
-}
-
-/* Takes the hits of a line from the sorted ones; *from: where those of the text's next lines begin. */
 static void
-take_hits(const struct compiled_texts *texts, const struct compiled_text *text, struct code_line *line, uint32_t *from)
+add_line_hits(const struct compiled_texts *texts, const struct compiled_text *text, struct code_line *line)
 {
-    for (; *from < texts->hits.count; ++*from) {
-        const struct compiled_hits *hits = row_table_at(&texts->hits, *from);
-        if (compiled_hits_compare(hits, text) != 0 || hits->line > line->number) return;
-        if (hits->line < line->number) continue;
-        if (line->reason == STRING_NONE) line->reason = hits->reason;
+    uint32_t count, first = row_table_range(&texts->hits, (const uint32_t[]){text->process, text->iseq, text->version,
+                                                                              line->number}, TEXT_KEYS + 1, &count);
+    for (uint32_t i = first; i < first + count; i++) {
+        const struct compiled_hits *hits = row_table_at(&texts->hits, i);
+        if (i == first) line->reason = hits->reason;
         *(hits->kind == STRING_FALLBACK ? &line->fallbacks : &line->exits) += hits->hits;
         line->lost_ns += hits->lost_ns;
     }
@@ -355,10 +325,9 @@ code_lines(const struct compiled_texts *texts, const struct compiled_text *befor
            size_t *count_out)
 {
     struct code_line *lines = compared_lines(before, text, count_out);
-    uint32_t from = first_hits(texts, text);
     for (size_t i = 0; i < *count_out; i++) {
         lines[i].reason = STRING_NONE;
-        if (lines[i].change != TEXT_REMOVED) take_hits(texts, text, &lines[i], &from);
+        if (lines[i].change != TEXT_REMOVED) add_line_hits(texts, text, &lines[i]);
     }
     choose_shown(lines, *count_out, before == NULL);
     return lines;

@@ -7,7 +7,7 @@
  *      -> code_lines of each text that is to be shown -> compiled_texts_free
  *
  * A version is known by its process, its ISEQ and its number. Where ISEQs share a label, as those of evals do, the
- * last text of a number stands for all of them.
+ * last text of a number is shown for all of them.
  */
 #include "base/row_table.h"
 #include "fxt/reader.h"
@@ -51,9 +51,6 @@ bool compiled_texts_have(struct compiled_texts *texts, const struct compiled_hit
 /* Sorts texts by process, ISEQ and version, and hits by these and by line; each line's most frequent ones first. */
 void compiled_texts_sort(struct compiled_texts *texts);
 
-/* Whether hits belong to a text (0), to one before it (< 0) or behind it. */
-int compiled_hits_compare(const struct compiled_hits *hits, const struct compiled_text *text);
-
 enum text_change { TEXT_SAME, TEXT_ADDED, TEXT_REMOVED };
 
 /* A line of a text, or one that only the text before it had. */
@@ -68,8 +65,8 @@ struct code_line {
                    exits, with a line before and behind */
 };
 
-/* Returns the lines of a text, malloc'ed; once sorted. Lines that differ only in numbers of values and blocks (v12, bb3)
- * are the same as in the text before, which is NULL for the first one. */
+/* Returns the lines of a text, malloc'ed; once sorted. Lines that differ only in numbers of values and blocks (v12,
+ * bb3) are the same as in the text before, which is NULL for the first one. */
 struct code_line *code_lines(const struct compiled_texts *texts, const struct compiled_text *before,
                              const struct compiled_text *text, size_t *count_out);
 /* Why the version before was given up: the reason of its invalidation; STRING_NONE: that is unknown. process: as the
